@@ -1,0 +1,1 @@
+"""The CPU target: C++20 on vector extensions and OpenMP, called through a pybind11 bridge."""

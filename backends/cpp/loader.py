@@ -1,0 +1,113 @@
+"""Builds a C++ source once, keeps the result by content hash, and calls it on torch tensors without copies.
+
+The source exports `extern "C" void pragma_kernel(void** t)`: t holds the tensors' data pointers in call order.
+"""
+
+import functools
+import hashlib
+import importlib.machinery
+import importlib.util
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+FLAGS = "-O3 -march=native -std=c++20 -fno-math-errno -fno-trapping-math -ffp-contract=fast -shared -fPIC"
+BRIDGE = r"""
+#include <dlfcn.h>
+#include <pybind11/pybind11.h>
+PyObject* call(PyObject* self, PyObject* const* tensors, Py_ssize_t count) {
+  static PyObject* const name = PyUnicode_InternFromString("data_ptr");
+  auto run = reinterpret_cast<void (*)(void**)>(PyLong_AsVoidPtr(self));
+  void* data[64];
+  if (count > 64) return PyErr_Format(PyExc_ValueError, "a kernel takes at most 64 tensors, not %zd", count);
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyObject* address = PyObject_CallMethodNoArgs(tensors[i], name);
+    data[i] = address ? PyLong_AsVoidPtr(address) : nullptr;
+    Py_XDECREF(address);
+    if (PyErr_Occurred()) return nullptr;
+  }
+  Py_BEGIN_ALLOW_THREADS
+  run(data);
+  Py_END_ALLOW_THREADS
+  Py_RETURN_NONE;
+}
+PYBIND11_MODULE(pragma_bridge, module) {
+  static PyMethodDef kernel{"kernel", reinterpret_cast<PyCFunction>(call), METH_FASTCALL, nullptr};
+  module.def("kernel", [](const std::string& path, const std::string& symbol) {
+    void *object = dlopen(path.c_str(), RTLD_NOW), *run = object ? dlsym(object, symbol.c_str()) : nullptr;
+    if (!run) throw std::runtime_error(dlerror());
+    return pybind11::reinterpret_steal<pybind11::object>(PyCFunction_New(&kernel, PyLong_FromVoidPtr(run)));
+  });
+}
+"""
+
+
+@functools.cache
+def compiler() -> tuple[tuple[str, ...], str]:
+    """The command ($CXX, g++ or clang++) and the first line of its --version."""
+    for command in filter(None, (os.environ.get("CXX"), "g++", "clang++")):
+        words = shlex.split(command)
+        if path := shutil.which(words[0]):
+            shown = subprocess.run([path, *words[1:], "--version"], capture_output=True, text=True).stdout
+            return (path, *words[1:]), shown.partition("\n")[0]
+    raise RuntimeError("no C++ compiler: install g++ or clang++, or set CXX to one")
+
+
+def openmp() -> str:
+    """The flag that binds to torch's own libgomp; clang then skips `#pragma omp parallel` (a second runtime would be worse)."""
+    return "-fopenmp=libgomp -fopenmp-simd" if "clang" in compiler()[1] else "-fopenmp"
+
+
+@functools.cache
+def cpu() -> str:  # what -march=native depends on
+    info = listed.read_text() if (listed := Path("/proc/cpuinfo")).exists() else platform.processor()
+    kept = ("model name", "flags", "Features", "CPU implementer", "CPU part")
+    return "\n".join(line for line in info.partition("\n\n")[0].splitlines() if line.startswith(kept)) or info
+
+
+def digest(source: str, flags: str) -> str:
+    command, version = compiler()
+    return hashlib.sha256("\0".join((source, flags, *command, version, cpu())).encode()).hexdigest()[:32]
+
+
+def built(source: str, flags: str, run: Run = subprocess.run) -> Path:
+    """The shared object of a source: found in the caches, or compiled there; RuntimeError with the first error lines."""
+    name, home = f"{digest(source, flags)}.so", os.environ.get("PRAGMA_KERNEL_CACHE") or "~/.cache/pragma-kernels"
+    folder = Path(home).expanduser()
+    for place in (folder, Path(os.environ.get("PRAGMA_KERNEL_CACHE_RO") or folder)):
+        if (place / name).exists():
+            return place / name
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder, prefix="build-") as scratch:
+        (text := Path(scratch, "kernel.cpp")).write_text(source)
+        done = run([*compiler()[0], *shlex.split(flags), "-o", f"{scratch}/{name}", str(text)], capture_output=True, text=True)
+        lines = done.stderr.replace(scratch + "/", "").splitlines()
+        if done.returncode:
+            raise RuntimeError("\n".join(["the C++ build failed", *([e for e in lines if "error" in e] or lines)[:5]]))
+        return Path(scratch, name).replace(folder / name)
+
+
+def bridge(run: Run = subprocess.run) -> Callable[[str, str], Callable[..., None]]:
+    """(path of a shared object, symbol) -> kernel; an extension module, built once for each Python ABI and compiler."""
+    found = importlib.util.find_spec("pybind11") or importlib.util.find_spec("torch")  # torch ships pybind11's headers too
+    root = Path(str(found and found.origin)).parent / "include"
+    flags = f"-O1 -std=c++20 -shared -fPIC -fvisibility=hidden -isystem {root} -isystem {sysconfig.get_path('include')}"
+    path = built(f"// {sys.implementation.cache_tag}\n{BRIDGE}", flags, run)
+    if path.stem not in sys.modules:
+        loader = importlib.machinery.ExtensionFileLoader("pragma_bridge", str(path))
+        sys.modules[path.stem] = importlib.util.module_from_spec(importlib.machinery.ModuleSpec("pragma_bridge", loader))
+        loader.exec_module(sys.modules[path.stem])
+    return sys.modules[path.stem].kernel
+
+
+def load(source: str, flags: str = "") -> Callable[..., None]:
+    """A kernel to call as `kernel(tensor, ...)`; import torch first, so that its libgomp serves the kernel too."""
+    return bridge()(str(built(source, f"{FLAGS} {openmp()} {flags}".strip())), "pragma_kernel")
