@@ -1,7 +1,6 @@
-"""Builds a C++ source once, keeps the result by content hash, and calls it on torch tensors without copies.
+"""Builds a C++ source once, keeps it by content hash, and calls its `pragma_kernel` on torch tensors without copies.
 
-The source exports `extern "C" void pragma_kernel(void** t)`: t holds the tensors' data pointers in call order.
-"""
+The source exports `extern "C" void pragma_kernel(void** t)`: t holds the data pointers in call order."""
 
 import functools
 import hashlib
@@ -18,7 +17,6 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 FLAGS = "-O3 -march=native -std=c++20 -fno-math-errno -fno-trapping-math -ffp-contract=fast -shared -fPIC"
 BRIDGE = r"""
 #include <dlfcn.h>
@@ -27,16 +25,14 @@ PyObject* call(PyObject* self, PyObject* const* tensors, Py_ssize_t count) {
   static PyObject* const name = PyUnicode_InternFromString("data_ptr");
   auto run = reinterpret_cast<void (*)(void**)>(PyLong_AsVoidPtr(self));
   void* data[64];
-  if (count > 64) return PyErr_Format(PyExc_ValueError, "a kernel takes at most 64 tensors, not %zd", count);
+  if (count > 64) return PyErr_Format(PyExc_ValueError, "a kernel takes at most 64 tensors");
   for (Py_ssize_t i = 0; i < count; i++) {
     PyObject* address = PyObject_CallMethodNoArgs(tensors[i], name);
     data[i] = address ? PyLong_AsVoidPtr(address) : nullptr;
     Py_XDECREF(address);
     if (PyErr_Occurred()) return nullptr;
   }
-  Py_BEGIN_ALLOW_THREADS
-  run(data);
-  Py_END_ALLOW_THREADS
+  { pybind11::gil_scoped_release unlocked; run(data); }
   Py_RETURN_NONE;
 }
 PYBIND11_MODULE(pragma_bridge, module) {
@@ -78,13 +74,13 @@ def digest(source: str, flags: str) -> str:
     return hashlib.sha256("\0".join((source, flags, *command, version, cpu())).encode()).hexdigest()[:32]
 
 
-def built(source: str, flags: str, run: Run = subprocess.run) -> Path:
+def built(source: str, flags: str, run: Callable = subprocess.run) -> Path:
     """The shared object of a source: found in the caches, or compiled there; RuntimeError with the first error lines."""
     name, home = f"{digest(source, flags)}.so", os.environ.get("PRAGMA_KERNEL_CACHE") or "~/.cache/pragma-kernels"
     folder = Path(home).expanduser()
     for place in (folder, Path(os.environ.get("PRAGMA_KERNEL_CACHE_RO") or folder)):
-        if (place / name).exists():
-            return place / name
+        if (found := place / name).exists():
+            return found
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder, prefix="build-") as scratch:
         (text := Path(scratch, "kernel.cpp")).write_text(source)
@@ -95,7 +91,7 @@ def built(source: str, flags: str, run: Run = subprocess.run) -> Path:
         return Path(scratch, name).replace(folder / name)
 
 
-def bridge(run: Run = subprocess.run) -> Callable[[str, str], Callable[..., None]]:
+def bridge(run: Callable = subprocess.run) -> Callable[[str, str], Callable[..., None]]:
     """(path of a shared object, symbol) -> kernel; an extension module, built once for each Python ABI and compiler."""
     found = importlib.util.find_spec("pybind11") or importlib.util.find_spec("torch")  # torch ships pybind11's headers too
     root = Path(str(found and found.origin)).parent / "include"
@@ -103,8 +99,9 @@ def bridge(run: Run = subprocess.run) -> Callable[[str, str], Callable[..., None
     path = built(f"// {sys.implementation.cache_tag}\n{BRIDGE}", flags, run)
     if path.stem not in sys.modules:
         loader = importlib.machinery.ExtensionFileLoader("pragma_bridge", str(path))
-        sys.modules[path.stem] = importlib.util.module_from_spec(importlib.machinery.ModuleSpec("pragma_bridge", loader))
-        loader.exec_module(sys.modules[path.stem])
+        plan = importlib.machinery.ModuleSpec("pragma_bridge", loader, origin=str(path))
+        loader.exec_module(module := importlib.util.module_from_spec(plan))
+        sys.modules[path.stem] = module
     return sys.modules[path.stem].kernel
 
 
