@@ -1,0 +1,1 @@
+"""The doors: the command line, one file per command, and the report page."""
