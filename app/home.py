@@ -1,4 +1,4 @@
-"""The folder where runs live, checked before anything long starts."""
+"""The folder where runs live, checked before anything long starts, and the runs in it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ import tempfile
 from pathlib import Path
 
 from app.fault import Fault
-
-
-def home() -> Path:
-    """$PRAGMA_HOME or ~/.pragma."""
-    return Path(os.environ.get("PRAGMA_HOME") or "~/.pragma").expanduser().absolute()
+from knowledge import runs
+from knowledge.runs import Listing, RunError
 
 
 def writable_home() -> Path:
     """The home, made if absent and tried with a real write of 64 KiB: a read-only or full disk ends here, not after minutes."""
-    root = home()
+    root = runs.home()
     folder = root / "runs"
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -32,7 +29,41 @@ def writable_home() -> Path:
     return root
 
 
-def copied(source: Path, target: Path) -> None:
+def found(beginning: str, status: str) -> Listing:
+    """The run whose id begins so (an exact id wins), or without a beginning the newest run of that status."""
+    root = runs.home()
+    try:
+        listing = runs.listing(root)
+    except RunError as error:
+        raise Fault(error.message, kind=error.kind) from error
+    if not beginning:
+        fitting = [run for run in listing if run["status"] == status][:1]
+        missing = f"no {status} run in {root / 'runs'}; `pragma runs` lists all"
+    else:
+        fitting = [run for run in listing if run["run_id"] == beginning] or [
+            r for r in listing if r["run_id"].startswith(beginning)
+        ]
+        missing = f"no run {beginning!r} in {root / 'runs'}; `pragma runs` lists all"
+    if len(fitting) > 1:
+        raise Fault(
+            f"{beginning!r} fits {len(fitting)} runs: {', '.join(run['run_id'] for run in fitting[:5])}; name one",
+            kind="unknown-run",
+        )
+    if not fitting:
+        raise Fault(missing, kind="unknown-run")
+    return fitting[0]
+
+
+def check_out(target: Path | None) -> None:
+    """Refuse an --out that cannot be a file before the run starts."""
+    if target is None:
+        return
+    parent = next(p for p in target.absolute().parents if p.exists())
+    if target.is_dir() or not parent.is_dir() or not os.access(parent, os.W_OK):
+        raise Fault(f"--out {target} cannot be written: name a file in a writable folder", kind="run-folder")
+
+
+def copy_best(source: Path, target: Path) -> None:
     """Copy the best kernel to where --out says."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -41,12 +72,3 @@ def copied(source: Path, target: Path) -> None:
         raise Fault(
             f"--out {target} cannot be written ({error.strerror or error}); the kernel is at {source}", kind="run-folder"
         ) from error
-
-
-def checked_out(target: Path | None) -> None:
-    """Refuse an --out that cannot be a file before the run starts."""
-    if target is None:
-        return
-    parent = next((p for p in target.absolute().parents if p.exists()), Path("/"))
-    if target.is_dir() or not parent.is_dir() or not os.access(parent, os.W_OK):
-        raise Fault(f"--out {target} cannot be written: name a file in a writable folder", kind="run-folder")

@@ -1,4 +1,4 @@
-"""What a person sees while a run works: a live table on a terminal, plain lines elsewhere; both show the state's attempt rows."""
+"""What a person sees while a run works: a live table on a terminal, plain lines elsewhere, fed by the graph's custom events."""
 
 from __future__ import annotations
 
@@ -11,34 +11,62 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from app.fault import one_line
 from app.numbers import interval, seconds
 
-Rows = Sequence[Mapping[str, Any]]
+Row = Mapping[str, Any]
+DOING = {
+    "admit": "admitting the task",
+    "designer": "capturing the sketch",
+    "coder": "writing and building",
+    "verifier": "verifying and timing",
+    "profiler": "reading the counters",
+    "conductor": "choosing the next change",
+    "finish": "confirming the best in a fresh process",
+}
 
 
 class View(Protocol):
-    """`rows` are the state's attempt rows so far, `now` is what the run is doing."""
+    """Shows the graph's custom events as they come."""
 
     def __enter__(self) -> View: ...
     def __exit__(self, *error: object) -> None: ...
-    def show(self, rows: Rows, now: str) -> None: ...
+    def tell(self, event: Row) -> None: ...
 
 
 def view(console: Console, attempts: int, minutes: float | None) -> View:
     """The live table where the console is a terminal, plain lines otherwise."""
-    clock = Clock(attempts, minutes)
-    return TableView(console, clock) if console.is_terminal else LineView(console, clock)
+    ladder = Ladder(attempts, minutes)
+    return TableView(console, ladder) if console.is_terminal else LineView(console, ladder)
 
 
-class Clock:
-    """Estimates what is left from the limits and the pace so far."""
+class Ladder:
+    """The attempts so far, merged from the events by their number, and an estimate of the time left."""
 
     def __init__(self, attempts: int, minutes: float | None) -> None:
         self.attempts, self.minutes, self.start = attempts, minutes, time.monotonic()
+        self.rows: dict[int, dict[str, Any]] = {}
+        self.now, self.note, self._ran_before = "starting", "", 0.0
 
-    def left(self, done: int) -> float | None:
-        """Seconds at most; None before the first attempt gives a pace."""
-        passed = time.monotonic() - self.start
+    def tell(self, event: Row) -> None:
+        """Attempts merge their keys into their row; a node's event says what is going on."""
+        kind = event.get("event")
+        if kind == "node":
+            self.now = DOING.get(str(event.get("node")), str(event.get("node")))
+        elif kind == "note":
+            self.note = str(event.get("message") or "")
+        elif kind in ("attempt", "outcome") and event.get("n"):
+            self.rows[event["n"]] = {**self.rows.get(event["n"], {}), **event}
+        if not self._ran_before and event.get("elapsed"):
+            self._ran_before = max(0.0, float(event["elapsed"]) - (time.monotonic() - self.start))
+
+    def judged(self) -> list[dict[str, Any]]:
+        return [row for _, row in sorted(self.rows.items()) if row.get("verdict")]
+
+    def left(self) -> float | None:
+        """Seconds at most; None before the first attempt gives a pace. A resumed run counts what it ran before."""
+        passed = time.monotonic() - self.start + self._ran_before
+        done = len(self.judged())
         limit = None if self.minutes is None else self.minutes * 60 - passed
         pace = None if done == 0 else (self.attempts - done) * passed / done
         known = [max(0.0, x) for x in (limit, pace) if x is not None]
@@ -48,8 +76,8 @@ class Clock:
 class LineView:
     """One line for each judged attempt."""
 
-    def __init__(self, console: Console, clock: Clock) -> None:
-        self.console, self.clock, self._shown = console, clock, set[int]()
+    def __init__(self, console: Console, ladder: Ladder) -> None:
+        self.console, self.ladder = console, ladder
 
     def __enter__(self) -> LineView:
         return self
@@ -57,27 +85,28 @@ class LineView:
     def __exit__(self, *error: object) -> None:
         return None
 
-    def show(self, rows: Rows, now: str) -> None:
-        for row in rows:
-            if row.get("verdict") and row["n"] not in self._shown:
-                self._shown.add(row["n"])
-                self.console.print(self._line(row, rows), markup=False)
+    def tell(self, event: Row) -> None:
+        self.ladder.tell(event)
+        if event.get("event") == "attempt" and event.get("verdict"):
+            self.console.print(self._line(event), markup=False)
+        elif event.get("event") == "note":
+            self.console.print(f"note: {event.get('message')}", markup=False)
 
-    def _line(self, row: Mapping[str, Any], rows: Rows) -> str:
-        so_far = [r for r in rows if r["n"] <= row["n"]]
-        tail = f"best so far {interval(best(so_far))}" if row["verdict"] == "ok" else str(row.get("message") or "")
-        left = self.clock.left(len(self._shown))
+    def _line(self, row: Row) -> str:
+        left = self.ladder.left()
+        passed = row["verdict"] == "ok"
+        tail = f"best so far {interval(best(self.ladder.judged()))}" if passed else one_line(str(row.get("message") or ""))
         return (
-            f"attempt {row['n']:>2}  {row.get('method') or 'seed':<22} {row['verdict']:<12} "
-            f"{interval(row.get('speedup')):<22} {tail}" + (f"  (at most {seconds(left)} left)" if left is not None else "")
+            f"attempt {row['n']:>2}  {row.get('method') or 'seed':<22} {row['verdict']:<10} {interval(row.get('speedup')):<20} "
+            f"{tail}" + (f"  (at most {seconds(left)} left)" if left is not None else "")
         )
 
 
 class TableView:
     """A table that grows by one row an attempt, with the best so far and the time left below it."""
 
-    def __init__(self, console: Console, clock: Clock) -> None:
-        self.clock, self._rows, self._now = clock, list[Mapping[str, Any]](), "starting"
+    def __init__(self, console: Console, ladder: Ladder) -> None:
+        self.ladder = ladder
         self._live = Live(
             get_renderable=self._table, console=console, refresh_per_second=4, redirect_stdout=False, redirect_stderr=False
         )
@@ -87,34 +116,35 @@ class TableView:
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.ladder.now = "done"
         self._live.refresh()
         self._live.stop()
 
-    def show(self, rows: Rows, now: str) -> None:
-        self._rows, self._now = list(rows), now
+    def tell(self, event: Row) -> None:
+        self.ladder.tell(event)
 
     def _table(self) -> Table:
         table = Table(box=None, padding=(0, 2, 0, 0), caption=self._caption(), caption_justify="left")
         for title in ("attempt", "method", "verdict", "speed-up over eager", "time", "outcome"):
             table.add_column(title, justify="right" if title in ("attempt", "time") else "left")
-        for row in self._rows[-30:]:
+        for row in self.ladder.judged()[-30:]:
             table.add_row(*_cells(row))
         return table
 
     def _caption(self) -> Text:
-        done = sum(bool(r.get("verdict")) for r in self._rows)
-        left = self.clock.left(done)
-        parts = [f"best so far {interval(best(self._rows))}", self._now]
-        return Text("  ·  ".join([*parts, f"at most {seconds(left)} left"] if left is not None else parts))
+        left = self.ladder.left()
+        parts = [f"best so far {interval(best(self.ladder.judged()))}", self.ladder.now]
+        parts += [f"at most {seconds(left)} left"] if left is not None and self.ladder.now != "done" else []
+        return Text("  ·  ".join([*parts, *([self.ladder.note] if self.ladder.note else [])]))
 
 
-def best(rows: Rows) -> Mapping[str, Any] | None:
+def best(rows: Sequence[Row]) -> Mapping[str, Any] | None:
     """The highest measured speed-up among the verified rows."""
     passed = [r["speedup"] for r in rows if r.get("verdict") == "ok" and r.get("speedup")]
     return max(passed, key=lambda s: float(s["median"])) if passed else None
 
 
-def _cells(row: Mapping[str, Any]) -> tuple[str | Text, ...]:
+def _cells(row: Row) -> tuple[str | Text, ...]:
     verdict = str(row.get("verdict") or "…")
     colour = "green" if verdict == "ok" else "dim" if verdict == "…" else "red"
     spent = row.get("time_ms")

@@ -12,6 +12,7 @@ from app import plots
 from app.numbers import bytes_text, interval, percent, seconds, times
 
 PLAIN_ENVIRONMENT = ("cpu", "cores", "os", "python", "torch", "triton", "compiler", "digest")
+ONLY_VERIFIED = ("seeds of the confirmation", "errors", "machine while timing")
 
 
 def render(run: dict[str, Any], folder: Path) -> str:
@@ -30,8 +31,8 @@ def write(run: dict[str, Any], folder: Path) -> Path:
 
 def _page(run: dict[str, Any], folder: Path) -> dict[str, Any]:
     rows = run.get("rows") or []
-    best_row = _best_row(rows)
-    profile = _profile(folder, best_row)
+    best_row = _best_row(run)
+    profile = run.get("profile") or _profile(folder, best_row)
     return {
         "run": run,
         "name": Path(str(run.get("task") or "task")).stem,
@@ -63,9 +64,12 @@ def rival(run: dict[str, Any]) -> tuple[str, dict[str, float]] | None:
     return name, measured[name]
 
 
-def _best_row(rows: list[dict[str, Any]]) -> dict[str, Any] | None:
-    timed = [r for r in rows if plots.passed(r) and r.get("speedup")]
-    return max(timed, key=lambda r: float(r["speedup"]["median"])) if timed else None
+def _best_row(run: dict[str, Any]) -> dict[str, Any] | None:
+    """The attempt that was confirmed; in a record that does not say which, the fastest verified one."""
+    timed = [r for r in run.get("rows") or [] if plots.passed(r) and r.get("speedup")]
+    named = (run.get("best") or {}).get("n")
+    fallback = max(timed, key=lambda r: float(r["speedup"]["median"])) if timed else None
+    return next((r for r in timed if r.get("n") == named), fallback)
 
 
 def _profile(folder: Path, row: dict[str, Any] | None) -> dict[str, Any]:
@@ -85,7 +89,7 @@ def _roofline(run: dict[str, Any], rows: list[dict[str, Any]], folder: Path, pro
         for point in (_point("seed", _profile(folder, seed)), _point("best", profile or {"roofline": run.get("roofline")}))
         if point is not None
     ]
-    if len(points) == 2 and seed and seed.get("source") == (_best_row(rows) or {}).get("source"):
+    if len(points) == 2 and seed and seed.get("source") == (_best_row(run) or {}).get("source"):
         points = points[1:]
     return plots.roofline(points, float(ceilings.get("triad_gbs") or 0), float(ceilings.get("fma_gflops") or 0))
 
@@ -120,19 +124,36 @@ def _plain(value: Any) -> str:
 
 
 def _audit(run: dict[str, Any], best_row: dict[str, Any] | None) -> list[tuple[str, str]]:
-    audit = run.get("audit") or {}
+    checked = run.get("confirmation") or {}
+    stop = f"{run.get('stop_reason') or 'unknown'}" + (f": {run['message']}" if run.get("message") else "")
     facts = [
-        ("verified", "yes, in a fresh process with new seeds" if run.get("verified") else "no"),
+        ("verified", "yes, confirmed in a fresh process with new seeds" if run.get("verified") else "no"),
         ("precision policy", str(run.get("precision") or "strict")),
         ("sandbox tier", str(run.get("sandbox_tier") or "unknown")),
         ("profile tier", str(run.get("profile_tier") or "none")),
-        *((key.replace("_", " "), _plain(value)) for key, value in audit.items()),
+        ("seeds of the confirmation", _plain(checked.get("seeds") or "–")),
+        ("errors", "; ".join(_error(e) for e in checked.get("errors") or []) or "–"),
+        (
+            "weak null candidates",
+            _plain((run.get("admission") or {}).get("weak") or "none passed: the inputs tell right from wrong"),
+        ),
+        ("machine while timing", "busy: treat the numbers with care" if checked.get("noisy") else "quiet enough"),
+        (
+            "refused at confirmation",
+            "; ".join(f"attempt {r.get('n')}: {r.get('kind')}" for r in run.get("refused") or []) or "none",
+        ),
         ("attempts", f"{run.get('attempts', 0)}, of which {_passes(run)} verified"),
-        ("stopped because", str(run.get("stop_reason") or "unknown")),
+        ("stopped because", stop),
     ]
     if best_row:
         facts.append(("best attempt", f"{best_row.get('n')} ({best_row.get('method') or 'seed'})"))
-    return facts
+    return facts if run.get("verified") else [fact for fact in facts if fact[0] not in ONLY_VERIFIED]
+
+
+def _error(error: Any) -> str:
+    if not isinstance(error, dict):
+        return str(error)
+    return ", ".join(f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}" for key, value in error.items())
 
 
 def _passes(run: dict[str, Any]) -> int:

@@ -1,0 +1,79 @@
+"""One run seen from a door: its events in the live view, an interrupt with the line that resumes it, and its last lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from app import live, report
+from app.answer import Answer
+from app.fault import BAD_INPUT, ENVIRONMENT, REJECTED, VERIFIED, Fault, one_line
+from app.home import copy_best
+from app.numbers import interval
+from app.signals import Interrupted
+from graph.context import Context
+from graph.run import Run
+from knowledge.runs import RunError
+
+NOT_THE_MINDS_FAULT = {"bad-task": BAD_INPUT, "unsupported": BAD_INPUT, "environment": ENVIRONMENT}
+
+
+def work(run: Run, context: Context, answer: Answer, out: Path | None) -> int:
+    """Drive the run to its end; the exit code says how it ended."""
+    record, path = finished(run, context, answer)
+    if record.get("verified") and out is not None:
+        copy_best(run.folder / "best.py", out)
+    answer.give(summary(record, path))
+    code = code_of(record)
+    if code in (BAD_INPUT, ENVIRONMENT):
+        raise Fault(record.get("message") or str(record.get("stop_reason")), code, str(record.get("stop_reason")))
+    for line in closing(record, path, out):
+        answer.say(line)
+    return code
+
+
+def finished(run: Run, context: Context, answer: Answer) -> tuple[dict[str, Any], Path]:
+    """The run's record and the page made of it."""
+    record = driven(run, context, answer)
+    return record, report.write(record, run.folder)
+
+
+def driven(run: Run, context: Context, answer: Answer) -> dict[str, Any]:
+    """The run's record, after its events were shown."""
+    try:
+        with live.view(answer.console, context.attempts, context.minutes) as view:
+            for event in run.events():
+                view.tell(event)
+    except KeyboardInterrupt:
+        raise Interrupted(f"interrupted, state saved; go on with: pragma resume {run.run_id}", run_id=run.run_id) from None
+    except RunError as error:
+        raise Fault(error.message, kind=error.kind) from error
+    return run.result()
+
+
+def code_of(record: dict[str, Any]) -> int:
+    """0 with a verified kernel, 2 for a task that cannot be worked on, 3 for a broken machine, else 1."""
+    return VERIFIED if record.get("verified") else NOT_THE_MINDS_FAULT.get(str(record.get("stop_reason")), REJECTED)
+
+
+def summary(record: dict[str, Any], path: Path) -> dict[str, Any]:
+    """What --json prints: the record's headline, without the ladder and the sources."""
+    keys = ("run_id", "task", "backend", "model", "precision", "verified", "speedup", "attempts", "best", "stop_reason", "message")
+    kept = {key: record.get(key) for key in (*keys, "sandbox_tier", "profile_tier", "spend", "seconds")}
+    return {**kept, "report": str(path)}
+
+
+def closing(record: dict[str, Any], path: Path, out: Path | None) -> list[str]:
+    """The last lines: verified or not, against what, and where things are."""
+    name, speedup = Path(str(record.get("task"))).stem, record.get("speedup") or {}
+    stop = f"stopped: {record.get('stop_reason')}" + (f" ({one_line(record['message'])})" if record.get("message") else "")
+    attempts = f"{record.get('attempts')} attempts, {stop}"
+    if not record.get("verified"):
+        return [f"{name}: no verified kernel after {attempts}", f"report   {path}"]
+    against = ", ".join(f"{interval(s)} over {'torch.compile' if key == 'compile' else key}" for key, s in speedup.items())
+    return [
+        f"{name}: verified, {against or 'not timed'} (precision {record.get('precision')}, sandbox {record.get('sandbox_tier')})",
+        attempts,
+        f"kernel   {out or (record.get('best') or {}).get('path')}",
+        f"report   {path}",
+    ]
