@@ -12,10 +12,9 @@ from app.answer import Answer
 from app.fault import REJECTED, VERIFIED, Fault
 from app.numbers import interval, seconds
 from app.optimize import Wish, checked, heading
-from graph.run import start
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-TASKS = ("softmax.py", "layer_norm.py", "gelu_bias.py")
+TASKS = ("softmax.py", "rms_norm.py", "swiglu.py")
 
 
 def demo(attempts: int, minutes: float, answer: Answer) -> int:
@@ -34,7 +33,7 @@ def _one(task: Path, attempts: int, minutes: float, answer: Answer) -> tuple[dic
     wish = Wish(str(task), attempts=attempts, minutes=minutes)
     context = checked(wish)
     answer.say(heading(wish))
-    record, path = work.finished(start(wish.task, context), context, answer)
+    record, path = work.finished(work.begin(wish.task, context), answer)
     for line in work.closing(record, path, None):
         answer.say(f"  {line}")
     answer.say()

@@ -104,11 +104,10 @@ def _memory() -> str:
 
 
 def _sandbox() -> Check:
-    from measure.sandbox import tier
+    from measure.sandbox import probe
 
-    found = tier()
-    lift = "apt-get install bubblewrap, and allow unprivileged user namespaces (sysctl kernel.unprivileged_userns_clone=1)"
-    return Check("sandbox", "ok" if found == "bubblewrap" else "limited", found, lift)
+    found = probe()
+    return Check("sandbox", "ok" if found["tier"] == "bubblewrap" else "limited", found["tier"], found["lift"])
 
 
 def _perf() -> Check:

@@ -14,7 +14,6 @@ from app.files import check_compiler, read_task
 from app.home import check_out, writable_home
 from app.numbers import seconds
 from graph.context import Context
-from graph.run import start
 
 SECONDS_EACH, SECONDS_ONCE = 3.0, 20.0  # an attempt, and admission plus the final confirmation, of a small task on two cores
 
@@ -38,7 +37,7 @@ def optimize(wish: Wish, answer: Answer) -> int:
     """Refuse bad input before anything is started, then run the graph; the exit code is the run's."""
     context = checked(wish)
     answer.say(heading(wish))
-    return work.work(start(wish.task, context), context, answer, wish.out)
+    return work.work(work.begin(wish.task, context), answer, wish.out)
 
 
 def checked(wish: Wish) -> Context:
@@ -72,4 +71,6 @@ def heading(wish: Wish) -> str:
     guess = wish.attempts * SECONDS_EACH + SECONDS_ONCE
     bound = guess if wish.minutes is None else min(guess, wish.minutes * 60 + SECONDS_ONCE)
     plan = f"up to {wish.attempts} attempts on {wish.backend}, mind {wish.model}, precision {wish.precision}"
-    return f"{wish.task}: {plan}, {len(os.sched_getaffinity(0))} cores; forecast {seconds(bound)} (~{SECONDS_EACH:.0f} s an attempt)"
+    return (
+        f"{wish.task}: {plan}, {len(os.sched_getaffinity(0))} cores; forecast {seconds(bound)} (~{SECONDS_EACH:.0f} s an attempt)"
+    )

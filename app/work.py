@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,16 +13,47 @@ from app.fault import BAD_INPUT, ENVIRONMENT, REJECTED, VERIFIED, Fault, one_lin
 from app.home import copy_best
 from app.numbers import interval
 from app.signals import Interrupted
+from graph import run as drive
 from graph.context import Context
-from graph.run import Run
+from knowledge import runs
 from knowledge.runs import RunError
 
 NOT_THE_MINDS_FAULT = {"bad-task": BAD_INPUT, "unsupported": BAD_INPUT, "environment": ENVIRONMENT}
 
 
-def work(run: Run, context: Context, answer: Answer, out: Path | None) -> int:
+@dataclass(frozen=True)
+class Run:
+    """A run that was named but not worked on yet: taking its events does the work."""
+
+    run_id: str
+    events: Iterator[dict[str, Any]]
+    context: Context
+
+    @property
+    def folder(self) -> Path:
+        return runs.folder(runs.home(self.context.home), self.run_id)
+
+
+def begin(task: str, context: Context) -> Run:
+    """A new run with its folder made."""
+    try:
+        run_id, events = drive.start(task, context)
+    except RunError as error:
+        raise Fault(error.message, kind=error.kind) from error
+    return Run(run_id, events, context)
+
+
+def again(run_id: str, context: Context) -> Run:
+    """A run that goes on from its last checkpoint."""
+    try:
+        return Run(run_id, drive.resume(run_id, context.home), context)
+    except RunError as error:
+        raise Fault(error.message, kind=error.kind) from error
+
+
+def work(run: Run, answer: Answer, out: Path | None) -> int:
     """Drive the run to its end; the exit code says how it ended."""
-    record, path = finished(run, context, answer)
+    record, path = finished(run, answer)
     if record.get("verified") and out is not None:
         copy_best(run.folder / "best.py", out)
     answer.give(summary(record, path))
@@ -32,23 +65,23 @@ def work(run: Run, context: Context, answer: Answer, out: Path | None) -> int:
     return code
 
 
-def finished(run: Run, context: Context, answer: Answer) -> tuple[dict[str, Any], Path]:
+def finished(run: Run, answer: Answer) -> tuple[dict[str, Any], Path]:
     """The run's record and the page made of it."""
-    record = driven(run, context, answer)
+    record = driven(run, answer)
     return record, report.write(record, run.folder)
 
 
-def driven(run: Run, context: Context, answer: Answer) -> dict[str, Any]:
+def driven(run: Run, answer: Answer) -> dict[str, Any]:
     """The run's record, after its events were shown."""
     try:
-        with live.view(answer.console, context.attempts, context.minutes) as view:
-            for event in run.events():
+        with live.view(answer.console, run.context.attempts, run.context.minutes) as view:
+            for event in run.events:
                 view.tell(event)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted, state saved; go on with: pragma resume {run.run_id}", run_id=run.run_id) from None
     except RunError as error:
         raise Fault(error.message, kind=error.kind) from error
-    return run.result()
+    return runs.load(run.folder / "run.json")
 
 
 def code_of(record: dict[str, Any]) -> int:
