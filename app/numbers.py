@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 
@@ -49,3 +49,12 @@ def bytes_text(count: float | None) -> str:
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
         count /= 1024
     return f"{count:.1f} TiB"
+
+
+def worst(errors: Sequence[Mapping[str, Any]]) -> str:
+    """The error that comes nearest to its limit, among all cases and outputs."""
+    near = max(errors, key=lambda e: float(e.get("error") or 0) / max(float(e.get("limit") or 0), 1e-300))
+    eager = near.get("reference_error")
+    beside = f" (eager {eager:.3g})" if isinstance(eager, (int, float)) else ""
+    where = f"case {near.get('case')}, output {near.get('output')}, the worst of {len(errors)}"
+    return f"{float(near.get('error') or 0):.3g}{beside} of {float(near.get('limit') or 0):.3g} allowed; {where}"

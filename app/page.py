@@ -9,10 +9,10 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, select_autoescape
 
 from app import plots
-from app.numbers import bytes_text, interval, percent, seconds, times
+from app.numbers import bytes_text, interval, percent, seconds, times, worst
 
 PLAIN_ENVIRONMENT = ("cpu", "cores", "os", "python", "torch", "triton", "compiler", "digest")
-ONLY_VERIFIED = ("seeds of the confirmation", "errors", "machine while timing")
+ONLY_VERIFIED = ("seeds of the confirmation", "largest error", "machine while timing")
 
 
 def render(run: dict[str, Any], folder: Path) -> str:
@@ -132,7 +132,7 @@ def _audit(run: dict[str, Any], best_row: dict[str, Any] | None) -> list[tuple[s
         ("sandbox tier", str(run.get("sandbox_tier") or "unknown")),
         ("profile tier", str(run.get("profile_tier") or "none")),
         ("seeds of the confirmation", _plain(checked.get("seeds") or "–")),
-        ("errors", "; ".join(_error(e) for e in checked.get("errors") or []) or "–"),
+        ("largest error", worst(checked["errors"]) if checked.get("errors") else "–"),
         (
             "weak null candidates",
             _plain((run.get("admission") or {}).get("weak") or "none passed: the inputs tell right from wrong"),
@@ -148,12 +148,6 @@ def _audit(run: dict[str, Any], best_row: dict[str, Any] | None) -> list[tuple[s
     if best_row:
         facts.append(("best attempt", f"{best_row.get('n')} ({best_row.get('method') or 'seed'})"))
     return facts if run.get("verified") else [fact for fact in facts if fact[0] not in ONLY_VERIFIED]
-
-
-def _error(error: Any) -> str:
-    if not isinstance(error, dict):
-        return str(error)
-    return ", ".join(f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}" for key, value in error.items())
 
 
 def _passes(run: dict[str, Any]) -> int:

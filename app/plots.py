@@ -144,8 +144,8 @@ def passed(row: dict[str, Any]) -> bool:
 def _attempt(row: dict[str, Any], x: float, y: Axis) -> str:
     tip = f"<title>{escape(_tooltip(row))}</title>"
     if not row.get("speedup"):
-        at = HEIGHT - BOTTOM - 10
-        return f'<g class="failed">{tip}<path d="M{x - 5:.1f} {at - 5} l10 10 m0 -10 l-10 10"/></g>'
+        foot = HEIGHT - BOTTOM - 10
+        return f'<g class="failed">{tip}<path d="M{x - 5:.1f} {foot - 5} l10 10 m0 -10 l-10 10"/></g>'
     low, high = _bounds(row)
     at = y.at(float(row["speedup"]["median"]))
     css = "passed" if passed(row) else "failed"

@@ -9,7 +9,7 @@ from app.answer import Answer
 from app.choices import among
 from app.fault import BAD_INPUT, ENVIRONMENT, ENVIRONMENT_KINDS, REJECTED, VERIFIED, Fault
 from app.files import read_candidate, read_task
-from app.numbers import interval, seconds
+from app.numbers import interval, seconds, worst
 from measure.bench import Bench
 from measure.policy import POLICIES
 from measure.verdict import Verdict
@@ -67,21 +67,15 @@ def _record(task: str, path: Path, precision: str, tier: str, verdict: Verdict) 
 def _show(answer: Answer, path: Path, precision: str, tier: str, verdict: Verdict) -> None:
     evidence = verdict["evidence"]
     answer.say(f"{path}: {'verified' if verdict['ok'] else 'rejected, ' + verdict['kind']}")
-    if verdict["message"]:
+    if not verdict["ok"]:
         answer.say(f"  {verdict['message']}")
-    for error in (evidence.get("errors") or [])[:8]:
-        answer.say(f"  error      {_error(error)}")
+    if evidence.get("errors"):
+        answer.say(f"  {'error':<10} {worst(evidence['errors'])}")
     for baseline, speedup in (evidence.get("speedup") or {}).items():
-        answer.say(f"  {'speed-up':<10} {interval(speedup)} over {baseline}")
+        answer.say(f"  {'speed-up':<10} {interval(speedup)} over {'torch.compile' if baseline == 'compile' else baseline}")
     for side, spent in (evidence.get("time_ms") or {}).items():
         answer.say(f"  {'time':<10} {seconds(spent / 1000) if isinstance(spent, (int, float)) else spent} {side}")
     if evidence.get("noisy"):
         answer.say("  the machine was busy while timing: treat the speed-up with care")
     answer.say(f"  {'precision':<10} {precision}")
     answer.say(f"  {'sandbox':<10} {tier}")
-
-
-def _error(error: Any) -> str:
-    if not isinstance(error, dict):
-        return str(error)
-    return ", ".join(f"{key} {value:.3g}" if isinstance(value, float) else f"{key} {value}" for key, value in error.items())

@@ -103,7 +103,7 @@ def closing(record: dict[str, Any], path: Path, out: Path | None) -> list[str]:
     attempts = f"{record.get('attempts')} attempts, {stop}"
     if not record.get("verified"):
         return [f"{name}: no verified kernel after {attempts}", f"report   {path}"]
-    against = ", ".join(f"{interval(s)} over {'torch.compile' if key == 'compile' else key}" for key, s in speedup.items())
+    against = ", ".join(f"{interval(s)} over {'torch.compile' if key == 'compile' else key}" for key, s in speedup.items() if s)
     return [
         f"{name}: verified, {against or 'not timed'} (precision {record.get('precision')}, sandbox {record.get('sandbox_tier')})",
         attempts,
