@@ -57,9 +57,11 @@ def compiler() -> tuple[tuple[str, ...], str]:
     raise RuntimeError("no C++ compiler: install g++ or clang++, or set CXX to one")
 
 
-def openmp() -> str:
-    """The flag that binds to torch's own libgomp; clang then skips `#pragma omp parallel` (a second runtime would be worse)."""
-    return "-fopenmp=libgomp -fopenmp-simd" if "clang" in compiler()[1] else "-fopenmp"
+def all_flags(extra: str = "") -> str:
+    """With OpenMP on torch's own libgomp; there clang skips `#pragma omp parallel`, but a second runtime would be worse."""
+    width = " -mprefer-vector-width=512" if "avx512f" in cpu() else ""
+    own = f"-fopenmp=libgomp -fopenmp-simd{width}" if "clang" in compiler()[1] else "-fopenmp"
+    return f"{FLAGS} {own} {extra}".strip()
 
 
 @functools.cache
@@ -70,14 +72,13 @@ def cpu() -> str:  # what -march=native depends on
 
 
 def digest(source: str, flags: str) -> str:
-    command, version = compiler()
-    return hashlib.sha256("\0".join((source, flags, *command, version, cpu())).encode()).hexdigest()[:32]
+    return hashlib.sha256("\0".join((source, flags, *compiler()[0], compiler()[1], cpu())).encode()).hexdigest()[:32]
 
 
 def built(source: str, flags: str, run: Callable = subprocess.run) -> Path:
     """The shared object of a source: found in the caches, or compiled there; RuntimeError with the first error lines."""
-    name, home = f"{digest(source, flags)}.so", os.environ.get("PRAGMA_KERNEL_CACHE") or "~/.cache/pragma-kernels"
-    folder = Path(home).expanduser()
+    name = f"{digest(source, flags)}.so"
+    folder = Path(os.environ.get("PRAGMA_KERNEL_CACHE") or "~/.cache/pragma-kernels").expanduser()
     for place in (folder, Path(os.environ.get("PRAGMA_KERNEL_CACHE_RO") or folder)):
         if (found := place / name).exists():
             return found
@@ -87,7 +88,7 @@ def built(source: str, flags: str, run: Callable = subprocess.run) -> Path:
         done = run([*compiler()[0], *shlex.split(flags), "-o", f"{scratch}/{name}", str(text)], capture_output=True, text=True)
         lines = done.stderr.replace(scratch + "/", "").splitlines()
         if done.returncode:
-            raise RuntimeError("\n".join(["the C++ build failed", *([e for e in lines if "error" in e] or lines)[:5]]))
+            raise RuntimeError("\n".join(["the C++ build failed", *([e for e in lines if "error:" in e] or lines)[:5]]))
         return Path(scratch, name).replace(folder / name)
 
 
@@ -107,4 +108,4 @@ def bridge(run: Callable = subprocess.run) -> Callable[[str, str], Callable[...,
 
 def load(source: str, flags: str = "") -> Callable[..., None]:
     """A kernel to call as `kernel(tensor, ...)`; import torch first, so that its libgomp serves the kernel too."""
-    return bridge()(str(built(source, f"{FLAGS} {openmp()} {flags}".strip())), "pragma_kernel")
+    return bridge()(str(built(source, all_flags(flags))), "pragma_kernel")

@@ -1,13 +1,13 @@
 // needs: poly
 // e^x = 2^n e^r, |r| <= ln2 / 2; the scale is applied in two steps, so that subnormal results are rounded once.
-template <class V> struct Reduced { V r; mask_t<V> n; V value; };
+template <class V> struct Reduced { V r; mask_t<V> n; };
 template <class V> INLINE Reduced<V> reduce_exp(V x) {
   if constexpr (is_f32<V>) {
     auto [value, n] = nearest(x * bc<V>(1.44269504f));
-    return {(x - value * bc<V>(0.693359375f)) - value * bc<V>(-2.12194440e-4f), n, value};
+    return {(x - value * bc<V>(0.693359375f)) - value * bc<V>(-2.12194440e-4f), n};
   } else {
     auto [value, n] = nearest(x * bc<V>(1.4426950408889634));
-    return {(x - value * bc<V>(6.93147180369123816490e-01)) - value * bc<V>(1.90821492927058770002e-10), n, value};
+    return {(x - value * bc<V>(6.93147180369123816490e-01)) - value * bc<V>(1.90821492927058770002e-10), n};
   }
 }
 template <class V> INLINE V exp_of(V r) {
@@ -24,7 +24,7 @@ template <class V> INLINE V m_exp(V x) {
   if constexpr (wide<V>) return join(m_exp(lo(x)), m_exp(hi(x)));
   else {
     x = at_least(at_most(x, is_f32<V> ? 89 : 710), is_f32<V> ? -105 : -746);
-    auto [r, n, value] = reduce_exp(x);
+    auto [r, n] = reduce_exp(x);
     return scaled(exp_of(r), n);
   }
 }
