@@ -9,6 +9,9 @@ from measure import compare, judge, values
 from measure.session import Case, Session
 from measure.verdict import Rejected, Verdict, passed
 
+MEND = ("is dropout active or does forward draw random numbers? call self.eval() in __init__, set p=0, "
+        "or draw the numbers in get_inputs()")
+
 
 @dataclass(frozen=True)
 class Constant:
@@ -51,8 +54,7 @@ def _check_rerun(session: Session, case: Case, again: values.Stored) -> None:
             found = compare.deviation(got, want) if same_shape else None
             bound = judge.limit(session, case, index, [case])
             if found is None or found.kind or found.error > (0.0 if want.exact else bound):
-                raise Rejected("nondeterministic", f"{where}: two runs on equal inputs differ (output {index}); is dropout active or "
-                               "does forward draw random numbers? call self.eval() in __init__, set p=0, or draw in get_inputs()")
+                raise Rejected("nondeterministic", f"{where}: two runs on equal inputs differ (output {index}); {MEND}")
     finally:
         again.close()
 
@@ -65,12 +67,14 @@ def _check_finite(session: Session, case: Case) -> None:
             raise Rejected("empty-output", f"{session.task.path}: output {index} has no elements: nothing to compare")
         head = want.eager.chunk(0, min(entry.numel, compare.CHUNK))
         if head.dtype.is_floating_point and not bool(torch.isfinite(head).any()):
-            raise Rejected("non-finite-output", f"{session.task.path}: output {index} is NaN or infinite everywhere on get_inputs()'s values")
+            text = f"{session.task.path}: output {index} is NaN or infinite everywhere on get_inputs()'s own values"
+            raise Rejected("non-finite-output", text)
 
 
 def weaknesses(session: Session, cases: list[Case]) -> list[str]:
     """Null candidates that pass, as "name on slot"; a slot counts once even where both of a kind pass."""
-    groups = {"plain": [c for c in cases if c.kind == "plain" and c.weights == "base"], "strong": [c for c in cases if c.slot == "strong"]}
+    plain = [c for c in cases if c.kind == "plain" and c.weights == "base"]
+    groups = {"plain": plain, "strong": [c for c in cases if c.slot == "strong"]}
     found = []
     for group, members in groups.items():
         for name in ("zeros", "ones", "first-input", "stale"):

@@ -108,8 +108,8 @@ class Bench:
         evidence["speedup"], evidence["time_ms"], evidence["noise"] = {}, {}, {}
         for which in baselines:
             name = "eager" if which == "model" else which
-            sides = (timing.ChildSide(child, w, self.limits.run_s) for child, w in ((trial.child, "model"), (session.reference, which)))
-            result = timing.compare(*sides, budget_s)
+            ours = timing.ChildSide(trial.child, "model", self.limits.run_s)
+            result = timing.compare(ours, timing.ChildSide(session.reference, which, self.limits.run_s), budget_s)
             evidence["speedup"][name], evidence["noise"][name] = result["speedup"], result["noise"]
             evidence["time_ms"].setdefault("candidate", result["candidate_ms"])
             evidence["time_ms"][name] = result["baseline_ms"]

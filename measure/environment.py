@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,8 +17,8 @@ from measure.limits import cores
 def fingerprint() -> dict[str, Any]:
     """Facts of this machine and `digest`, the first 16 hex digits of their sha256."""
     facts: dict[str, Any] = {
-        "cpu": cpu_model(), "cores": cores(), "torch": torch.__version__, "compiler": compiler(), "python": platform.python_version(),
-        "os": f"{platform.system()} {platform.release()} {platform.machine()}", "device": device()}
+        "cpu": cpu_model(), "cores": cores(), "torch": torch.__version__, "compiler": compiler(), "device": device(),
+        "python": platform.python_version(), "os": f"{platform.system()} {platform.release()} {platform.machine()}"}
     text = json.dumps(facts, sort_keys=True)
     return {**facts, "digest": hashlib.sha256(text.encode()).hexdigest()[:16]}
 
@@ -25,10 +26,10 @@ def fingerprint() -> dict[str, Any]:
 def cpu_model() -> str:
     """The processor's name as the kernel tells it."""
     try:
-        with open("/proc/cpuinfo") as file:
-            names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
-        names = []
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or "unknown"
 
 

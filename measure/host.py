@@ -21,7 +21,8 @@ from measure.sandbox import ROOT, Box, environment
 from measure.verdict import Rejected
 
 LOG_KEPT = 8192
-SPAWNER = concurrent.futures.ThreadPoolExecutor(1, "pragma-spawner")  # a parent-death signal follows the spawning thread: this one stays
+# a parent-death signal follows the thread that spawned, so one thread spawns and stays
+SPAWNER = concurrent.futures.ThreadPoolExecutor(1, "pragma-spawner")
 
 
 class Host:
@@ -40,7 +41,7 @@ class Host:
         self.control, theirs = pair()
         boot = server.BOOT.format(root=str(ROOT), fd=theirs.fileno(), role=self.role)
         argv = self.box.command([sys.executable, "-c", boot])
-        env = environment({"HOME": str(self.scratch), "TMPDIR": str(self.scratch)})
+        env = environment({"HOME": str(self.scratch), "TMPDIR": str(self.scratch), **self.box.walls()})
         self.error = (self.scratch / f"server-{self.role}.log").open("wb")
         launch = SPAWNER.submit(subprocess.Popen, argv, env=env, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
                                 stdout=self.error, stderr=self.error, cwd="/", start_new_session=True)
@@ -128,10 +129,8 @@ class Child:
     def ask(self, request: Message, timeout: float, fds: list[int] | None = None) -> Message:
         """The child's reply to a request, ok or not; Rejected when it dies, lies or stays silent."""
         deadline = time.monotonic() + timeout
-        try:
+        with contextlib.suppress(Closed):  # it died before it was asked: the wait below says how
             self.channel.send(request, fds)
-        except Closed:
-            pass  # it died before it was asked: the wait below says how
         return self.wait(deadline, timeout, request["op"])
 
     def wait(self, deadline: float, timeout: float, what: str) -> Message:
@@ -159,7 +158,7 @@ class Child:
         return None
 
     def _poll(self, timeout: float) -> list[Any]:
-        sources = [self.channel, self.host.control, *([self.log] if self.log >= 0 else [])]
+        sources: list[Any] = [self.channel, self.host.control, *([self.log] if self.log >= 0 else [])]
         return select.select(sources, [], [], timeout)[0]
 
     def _message(self, deadline: float) -> Message:
@@ -195,7 +194,8 @@ class Child:
         evidence = {**self._log_evidence(), "maxrss_kb": self.exited["maxrss_kb"]}
         if os.WIFSIGNALED(status):
             raise Rejected(*_signal_kind(os.WTERMSIG(status)), evidence)
-        raise Rejected("crash", f"the candidate's process ended by itself (exit {os.WEXITSTATUS(status)}) before it answered", evidence)
+        code = os.WEXITSTATUS(status)
+        raise Rejected("crash", f"the candidate's process ended by itself (exit {code}) before it answered", evidence)
 
     def _drain(self) -> None:
         """Keeps the tail of what was printed, so that a chatty candidate neither blocks nor fills a disk."""

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from measure import compare, values
+from measure import buffers, compare, values
 from measure.channel import Message
 from measure.host import Child
 from measure.session import Case, Session
@@ -91,6 +91,8 @@ def verify(trial: Trial) -> None:
     trial.evidence["errors"] = []
     trial.evidence["golden"] = sorted({c.reply["golden"] for c in cases})
     base = [c for c in cases if c.weights == "base"]
+    if note := buffers.compared(trial.child, trial.session, base[0]):
+        trial.evidence["state"] = note
     for group in _groups(base):
         _check(trial, group, cases)
     for weights in sorted({c.weights for c in cases} - {"base"}):
@@ -150,7 +152,8 @@ def _check_output(trial: Trial, case: Case, fd: int, cases: list[Case]) -> None:
         for index, want in enumerate(case.expected):
             _check_tensor(trial, case, index, compare.Slot(got, index), want, cases)
     except values.Corrupt as error:
-        raise Rejected("hostile", f"{case.slot}: the output's bytes are not what their header says ({error})", trial.evidence) from error
+        text = f"{case.slot}: the output's bytes are not what their header says ({error})"
+        raise Rejected("hostile", text, trial.evidence) from error
 
 
 def _check_tensor(trial: Trial, case: Case, index: int, got: compare.Slot, want: compare.Expected, cases: list[Case]) -> None:
@@ -159,15 +162,17 @@ def _check_tensor(trial: Trial, case: Case, index: int, got: compare.Slot, want:
         raise Rejected(fault[0], f"{name}: {fault[1]}", trial.evidence)
     found = compare.deviation(got, want)
     bound = limit(trial.session, case, index, cases)
-    trial.evidence["errors"].append({"case": case.slot, "output": index, "error": found.error, "limit": bound, "reference_error": want.error})
+    trial.evidence["errors"].append(
+        {"case": case.slot, "output": index, "error": found.error, "limit": bound, "reference_error": want.error})
     if found.kind:
         raise Rejected(found.kind, f"{name}: element {found.where} is {found.got}, the reference has {found.want}", trial.evidence)
     if want.exact and found.error and not compare.ties(got, want, case.inputs):
         raise Rejected("wrong", f"{name}: {100 * found.error:.3g} % of the elements differ, first at {found.where}: "
                        f"got {found.got:.0f}, want {found.want:.0f}", trial.evidence)
     if not want.exact and not found.error <= bound:
-        raise Rejected("wrong", f"{name}: error {found.error:.3g} exceeds {bound:.3g} under the {trial.session.policy.name} policy (eager errs by "
-                       f"{want.error:.3g}); worst at flat index {found.where}: got {found.got:.9g}, want {found.want:.9g}", trial.evidence)
+        text = f"{name}: error {found.error:.3g} exceeds {bound:.3g} under the {trial.session.policy.name} policy (eager errs by "
+        where = f"{want.error:.3g}); worst at flat index {found.where}: got {found.got:.9g}, want {found.want:.9g}"
+        raise Rejected("wrong", text + where, trial.evidence)
 
 
 def limit(session: Session, case: Case, index: int, cases: list[Case]) -> float:

@@ -1,9 +1,11 @@
 """Time and resource limits of one candidate, and how a process applies them to itself."""
 
+import contextlib
 import ctypes
 import os
 import resource
 from dataclasses import dataclass
+from pathlib import Path
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 GIB = 1 << 30
@@ -29,7 +31,7 @@ def cores() -> int:
 
 
 def rlimits(limits: Limits, need: int, gpu: bool) -> dict[str, int]:
-    """Names and values of the rlimits for a candidate whose data takes `need` bytes (a GPU driver reserves address space freely)."""
+    """Names and values of the rlimits for a candidate with `need` bytes of data (a GPU driver reserves address space at will)."""
     values = {"RLIMIT_FSIZE": max(limits.file, 2 * need), "RLIMIT_CORE": 0, "RLIMIT_NPROC": _tasks() + limits.processes,
               "RLIMIT_CPU": int((limits.load_s + limits.run_s) * cores()) + 60}
     if not gpu:
@@ -40,12 +42,10 @@ def rlimits(limits: Limits, need: int, gpu: bool) -> dict[str, int]:
 def _tasks() -> int:
     """Threads that this user runs now: RLIMIT_NPROC counts them all."""
     total = 0
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        try:
-            if os.stat(f"/proc/{pid}").st_uid == os.getuid():
-                total += len(os.listdir(f"/proc/{pid}/task"))
-        except OSError:
-            continue
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if process.stat().st_uid == os.getuid():
+                total += sum(1 for _ in (process / "task").iterdir())
     return total
 
 

@@ -1,9 +1,10 @@
-"""The reference's child: executes the task, makes cases (inputs, eager output, float64 golden), compiles; it never sees a candidate."""
+"""The reference's child: executes the task, makes cases (inputs, eager output, float64 golden), compiles; sees no candidate."""
 
 import copy
 import os
 import pickle
 import time
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -31,7 +32,7 @@ class ReferenceWorker(Worker):
                 return {"ok": True, **getattr(self, f"do_{request['op']}")(request, fds)}
         except TaskError as error:
             return {"ok": False, "kind": error.kind, "message": error.message}
-        except Exception as error:  # the worker's edge: the task's code may raise anything
+        except Exception as error:  # noqa: BLE001 - the worker's edge: the task's code may raise anything
             kind, message = described(error, "reference-raises", request["op"], self.task.path)
             return {"ok": False, "kind": kind, "message": message}
 
@@ -41,12 +42,13 @@ class ReferenceWorker(Worker):
         instance = instantiate(self.task, request["seed"])
         self.module = instance.module
         self.models["model"] = self._cast(instance.model)
-        with open(os.path.join(request["given"], "init"), "wb") as file:
+        given = Path(request["given"])
+        with (given / "init").open("wb") as file:
             attempt("init-raises", "passing get_init_inputs() on", self.task, lambda: pickle.dump(instance.init_inputs, file))
         base = {k: v.clone() for k, v in self._module().state_dict().items()}
         self.states = {"base": base, "perturbed": perturbed(self._module(), base)}
         for name, state in self.states.items():
-            values.write(os.path.join(request["given"], f"state.{name}"), state)
+            values.write(given / f"state.{name}", state)
         weights = sum(t.numel() * t.dtype.itemsize for t in base.values())
         return {"state": {k: list(v.shape) for k, v in base.items()}, "weight_bytes": weights,
                 "buffers": [k for k, _ in self._module().named_buffers() if k in base],
@@ -59,7 +61,8 @@ class ReferenceWorker(Worker):
         self._module().load_state_dict(self.states[request["weights"]])
         golden_model = _doubled(self._module())
         output, seconds = self._forward(inputs)
-        reply: Reply = {"seconds": seconds, "mutated": changed(inputs, request["inputs"]), "inputs": spans(inputs), "outputs": spans(output)}
+        reply: Reply = {"seconds": seconds, "mutated": changed(inputs, request["inputs"])}
+        reply |= {"inputs": spans(inputs), "outputs": spans(output)}
         reply["finite"] = all(bool(torch.isfinite(t).all()) for t in values.tensors_of(output))
         reply["eager_bytes"] = self._write_output(request["eager"], output)
         if request["state"]:
@@ -119,7 +122,7 @@ class ReferenceWorker(Worker):
         try:
             values.write(request["golden"], model(*inputs))
             return "float64"
-        except Exception as error:  # whatever a float32-only forward raises
+        except Exception as error:  # noqa: BLE001 - whatever a float32-only forward raises
             os.link(request["eager"], request["golden"])
             return f"eager, for float64 raised {type(error).__name__}: {str(error)[:120]}"
         finally:
@@ -160,7 +163,7 @@ def _doubled(model: torch.nn.Module) -> torch.nn.Module | str:
     """A float64 copy, plain tensor attributes included, or why there is none."""
     try:
         twin = copy.deepcopy(model).double()
-    except Exception as error:  # deepcopy runs the task's own code
+    except Exception as error:  # noqa: BLE001 - deepcopy runs the task's own code
         return f"eager, for the model cannot be copied ({type(error).__name__}: {str(error)[:120]})"
     for module in twin.modules():
         for name, item in vars(module).items():

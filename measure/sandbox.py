@@ -1,11 +1,11 @@
 """Sandbox tiers: bubblewrap, then bare namespaces, then rlimits alone; the tier that was used is part of every verdict.
 
-bubblewrap: read-only root, private /tmp, /run and home, no network, own process and IPC space, no capabilities, dies with
-its parent. namespaces: no network, own process and IPC space, read-only root where the kernel allows. rlimits: limits only.
+bubblewrap: read-only root, private /tmp, /run, /dev and home, no network, own process and IPC space, no capabilities, dies
+with its parent. namespaces: the same walls built by measure/confine.py, but the machine's own /dev. rlimits: limits only.
 """
 
 import functools
-import glob
+import json
 import os
 import shutil
 import subprocess
@@ -15,11 +15,17 @@ from pathlib import Path
 
 TIERS = ("bubblewrap", "namespaces", "rlimits")
 ROOT = Path(__file__).resolve().parent.parent
-KEPT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "CXX", "CC", "CUDA_HOME", "CUDA_VISIBLE_DEVICES",
-        "OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "OMP_WAIT_POLICY", "KMP_AFFINITY", "MKL_NUM_THREADS", "TRITON_DEFAULT_FP_FUSION")
+KEPT = {
+    "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "CXX", "CC", "CUDA_HOME", "CUDA_VISIBLE_DEVICES",
+    "OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "OMP_WAIT_POLICY", "KMP_AFFINITY", "MKL_NUM_THREADS",
+    "TRITON_DEFAULT_FP_FUSION",
+}  # fmt: skip
+PRIVATE = ("/tmp", "/run")
+DEVICES = ("nvidia*", "kfd", "dri")
+WALLS = "PRAGMA_WALLS"
 LIFT = {
     "bubblewrap": "nothing to lift: this is the strongest tier",
-    "namespaces": "install bubblewrap (the command `bwrap`) for a read-only root and a hidden home",
+    "namespaces": "install bubblewrap (the command `bwrap`) for a private /dev as well",
     "rlimits": "install bubblewrap, or allow unprivileged user namespaces (sysctl user.max_user_namespaces), for isolation",
 }
 
@@ -38,22 +44,33 @@ class Box:
         """The argument vector that runs `argv` inside this box."""
         if self.tier == "bubblewrap":
             return [*self._bubblewrap(), *argv]
-        if self.tier == "namespaces":
-            return [*_unshare(), *argv]
-        return argv
+        return [*_unshare(), *argv] if self.tier == "namespaces" else argv
+
+    def walls(self) -> dict[str, str]:
+        """The environment entry by which the namespaces tier's server builds its walls."""
+        if self.tier != "namespaces":
+            return {}
+        plan = {"write": self.write, "read": self._readable(), "hide": self._hidden(), "cover": self.cover}
+        return {WALLS: json.dumps({name: [str(p) for p in paths] for name, paths in plan.items()})}
+
+    def _hidden(self) -> list[str]:
+        return [*(p for p in PRIVATE if Path(p).is_dir()), *map(str, self.hide)]
+
+    def _readable(self) -> list[Path]:
+        return [*_needed(self._hidden()), *self.read]
 
     def _bubblewrap(self) -> list[str]:
-        words = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/run"]
-        for device in [*glob.glob("/dev/nvidia*"), *glob.glob("/dev/kfd"), *glob.glob("/dev/dri")]:
-            words += ["--dev-bind", device, device]
-        for folder in self.hide:
-            words += ["--tmpfs", str(folder)]
-        for folder in (*_needed(("/tmp", "/run", *map(str, self.hide))), *self.read):
-            words += ["--ro-bind", str(folder), str(folder)]
-        for folder in self.write:
-            words += ["--bind", str(folder), str(folder)]
-        for file in self.cover:
-            words += ["--ro-bind-try", "/dev/null", str(file)]
+        words = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
+        for device in (d for pattern in DEVICES for d in Path("/dev").glob(pattern)):
+            words += ["--dev-bind", str(device), str(device)]
+        for folder in self._hidden():
+            words += ["--tmpfs", folder]
+        for path in self._readable():
+            words += ["--ro-bind", str(path), str(path)]
+        for path in self.write:
+            words += ["--bind", str(path), str(path)]
+        for path in filter(Path.exists, self.cover):
+            words += ["--ro-bind-try", "/dev/null", str(path)]
         return [*words, "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--chdir", "/"]
 
 
@@ -61,13 +78,13 @@ def _unshare() -> list[str]:
     return ["unshare", "--user", "--map-root-user", "--net", "--pid", "--ipc", "--mount", "--fork", "--kill-child", "--mount-proc"]
 
 
-def _needed(hidden: tuple[str, ...]) -> list[Path]:
+def _needed(hidden: list[str]) -> list[Path]:
     """Folders below a hidden one without which Python, torch, the compiler or this package would be out of reach."""
-    compiler = shutil.which(os.environ.get("CXX", "g++")) or ""
-    places = {sys.prefix, sys.base_prefix, str(ROOT), *sys.path, str(Path(compiler).resolve().parent.parent)}
+    compiler = shutil.which(os.environ.get("CXX") or "g++")
+    tools = [str(Path(compiler).resolve().parent.parent)] if compiler else []
+    places = {Path(p) for p in (sys.prefix, sys.base_prefix, str(ROOT), *sys.path, *tools) if p}
     homes = [Path(h) for h in hidden]
-    found = {p for p in (Path(x) for x in places if x) if p.is_dir() and any(h in p.resolve().parents for h in homes)}
-    return sorted(found)
+    return sorted(p for p in places if p.is_dir() and any(h in p.resolve().parents for h in homes))
 
 
 def environment(extra: dict[str, str]) -> dict[str, str]:
@@ -78,7 +95,7 @@ def environment(extra: dict[str, str]) -> dict[str, str]:
 
 def home() -> Path | None:
     """The user's home when it can be hidden, else None (a home that is / cannot)."""
-    folder = Path(os.path.expanduser("~")).resolve()
+    folder = Path("~").expanduser().resolve()
     return folder if folder.is_dir() and folder != Path("/") else None
 
 
@@ -90,7 +107,9 @@ def _reason(tier: str) -> str:
         return ""
     if shutil.which(tool) is None:
         return f"{tool} is not installed"
-    return _tried(Box(tier, ()).command([sys.executable, "-c", "import os"]))
+    box = Box(tier, ())
+    enter = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from measure import confine; confine.enter([], [], [], [])"
+    return _tried(box.command([sys.executable, "-c", "pass" if tier == "bubblewrap" else enter]))
 
 
 def _tried(argv: list[str]) -> str:
@@ -116,6 +135,6 @@ def probe() -> dict[str, str]:
     """For `pragma doctor`: the tier, what would lift it, and why each stronger tier does not work."""
     best = tier()
     report = {"tier": best, "lift": LIFT[best]}
-    for name in TIERS[:TIERS.index(best)]:
+    for name in TIERS[: TIERS.index(best)]:
         report[name] = _reason(name)
     return report

@@ -1,4 +1,4 @@
-"""The warm server inside a sandbox: imports torch, never computes (a fork after a parallel region hangs), forks one child at a time.
+"""The warm server in a sandbox: imports torch, never computes (a fork after a parallel region hangs), forks one child at a time.
 
 It talks to the judge over its control channel: {"op": "spawn"} with two descriptors (the child's channel, its log),
 {"op": "kill"}; it reports {"event": "ready" | "exit"}. It adopts orphans, so whatever a child leaves behind is found and killed.
@@ -6,15 +6,17 @@ It talks to the judge over its control channel: {"op": "spawn"} with two descrip
 
 import contextlib
 import gc
+import json
 import os
 import select
 import signal
 import socket
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from measure import limits
+from measure import confine, limits
 from measure.channel import Channel, Closed
 
 BOOT = "import sys; sys.path.insert(0, {root!r}); from measure import server; server.main({fd}, {role!r})"
@@ -34,7 +36,8 @@ class Server:
     def serve(self) -> None:
         """Runs until the judge closes its end."""
         while True:
-            ready = select.select([self.control, self.wake], [], [])[0]
+            sources: list[Any] = [self.control, self.wake]
+            ready = select.select(sources, [], [])[0]
             if self.wake in ready:
                 with contextlib.suppress(BlockingIOError):
                     os.read(self.wake, 4096)
@@ -110,10 +113,10 @@ class Server:
 
 def _children() -> list[int]:
     me, found = str(os.getpid()), []
-    for pid in filter(str.isdigit, os.listdir("/proc")):
-        with contextlib.suppress(OSError), open(f"/proc/{pid}/stat") as file:
-            if file.read().rpartition(")")[2].split()[1] == me:
-                found.append(int(pid))
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if stat.read_text().rpartition(")")[2].split()[1] == me:
+                found.append(int(stat.parent.name))
     return found
 
 
@@ -127,6 +130,8 @@ def _redirect(log: int) -> None:
 
 def main(fd: int, role: str) -> None:
     """The server process: `role` is "candidate" or "reference" and decides which worker the children become."""
+    if plan := os.environ.pop("PRAGMA_WALLS", ""):
+        confine.enter(**json.loads(plan))
     limits.prctl(limits.PR_SET_CHILD_SUBREAPER, 1)
     from measure import reference, worker  # torch comes in here, once for all children
 

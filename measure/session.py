@@ -6,7 +6,6 @@ import secrets
 import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -39,6 +38,7 @@ class Case:
     expected: list[compare.Expected]
     reply: Message
     paths: list[Path] = field(default_factory=list)
+    after: Path | None = None
 
     def drop(self) -> None:
         """Frees the case's files."""
@@ -179,16 +179,19 @@ class Session:
             case.drop()
             self.skipped[slot] = f"the reference becomes non-finite on {kind} inputs"
 
-    def make(self, slot: str, kind: str, weights: str, again: Path | None = None, state: Path | None = None) -> Case:
-        """One new case under an unpredictable seed."""
+    def make(self, slot: str, kind: str, weights: str, again: Path | None = None) -> Case:
+        """One new case under an unpredictable seed; `after` holds the state dict behind one call where there are buffers."""
         self.open()
         seed, tag = fresh_seed(), secrets.token_hex(6)
-        inputs, golden, eager = self.scratch.given / f"{tag}.inputs", self.scratch.ref / f"{tag}.golden", self.scratch.ref / f"{tag}.eager"
+        inputs = self.scratch.given / f"{tag}.inputs"
+        golden, eager, after = (self.scratch.ref / f"{tag}.{name}" for name in ("golden", "eager", "after"))
+        state = after if self.meta["buffers"] and slot == "plain-0" else None
         request = {"op": "case", "seed": seed, "kind": kind, "weights": weights, "inputs": str(inputs), "golden": str(golden),
                    "eager": str(eager), "again": str(again) if again else "", "state": str(state) if state else ""}
         reply = self.ask_reference(request, self.limits.load_s)
         stored = values.opened(golden), values.opened(eager)
-        return Case(slot, seed, kind, weights, inputs, *stored, compare.expected(*stored), reply, [inputs, golden, eager])
+        return Case(slot, seed, kind, weights, inputs, *stored, compare.expected(*stored), reply,
+                    [inputs, golden, eager, *([state] if state else [])], state)
 
     def close(self) -> None:
         """Ends both sandboxes and removes the folder."""

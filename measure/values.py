@@ -104,7 +104,7 @@ def write(target: str | Path | int, value: Any) -> int:
         for tensor in tensors:
             raw = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8) if tensor.numel() else None
             if raw is not None:
-                file.write(memoryview(raw.numpy()))
+                file.write(memoryview(raw.numpy()))  # type: ignore[arg-type]
     return size
 
 
@@ -185,7 +185,7 @@ def _entry(item: dict[str, Any], start: int, size: int) -> Entry:
 def _fill(fd: int, out: torch.Tensor, offset: int) -> None:
     if not out.numel():
         return
-    view, done = memoryview(out.view(torch.uint8).numpy()), 0
+    view, done = memoryview(out.view(torch.uint8).numpy()), 0  # type: ignore[arg-type]
     while done < len(view):
         got = os.preadv(fd, [view[done:done + PIECE]], offset + done)
         if got <= 0:
