@@ -1,0 +1,1 @@
+"""The plan: one stateful LangGraph whose routes are pure functions."""

@@ -1,0 +1,1 @@
+"""The agents: one file, one node, one function from state and runtime to changed keys."""
