@@ -1,6 +1,4 @@
-"""Builds a C++ source once, keeps it by content hash, and calls its `pragma_kernel` on torch tensors without copies.
-
-The source exports `extern "C" void pragma_kernel(void** t)`: t holds the data pointers in call order."""
+"""Builds a C++ source once, keeps it by content hash, and calls its `void pragma_kernel(void** t)` with tensors' data pointers."""
 
 import functools
 import hashlib
@@ -17,7 +15,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-FLAGS = "-O3 -march=native -std=c++20 -fno-math-errno -fno-trapping-math -ffp-contract=fast -shared -fPIC"
+FLAGS = "-O3 -march=native -std=c++20 -fno-math-errno -fno-trapping-math -ffp-contract=fast -shared -fPIC -Wl,-z,defs"
 BRIDGE = r"""
 #include <dlfcn.h>
 #include <pybind11/pybind11.h>
@@ -88,7 +86,7 @@ def built(source: str, flags: str, run: Callable = subprocess.run) -> Path:
         done = run([*compiler()[0], *shlex.split(flags), "-o", f"{scratch}/{name}", str(text)], capture_output=True, text=True)
         lines = done.stderr.replace(scratch + "/", "").splitlines()
         if done.returncode:
-            raise RuntimeError("\n".join(["the C++ build failed", *([e for e in lines if "error:" in e] or lines)[:5]]))
+            raise RuntimeError("\n".join(["the C++ build failed", *([e for e in lines if "error:" in e or "undefined" in e] or lines)[:5]]))
         return Path(scratch, name).replace(folder / name)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 FOLDER = Path(__file__).with_name("simd")
+END = "// ---- the kernel"
 
 # sketch function -> (piece, C++ template). `poly` is branch-free and vectorises; `libm` calls the C library on every lane.
 _COMMON: dict[str, tuple[str, str]] = {
@@ -37,6 +38,11 @@ def piece(name: str) -> tuple[tuple[str, ...], str]:
     return tuple(filter(None, first.removeprefix("// needs:").replace(" ", "").split(","))), rest
 
 
+def pieces() -> list[str]:
+    """Every piece's name."""
+    return sorted(p.stem for p in FOLDER.glob("*.h"))
+
+
 def order(names: Iterable[str]) -> list[str]:
     """The pieces with all that they need, each after its needs."""
     out: list[str] = []
@@ -54,4 +60,4 @@ def order(names: Iterable[str]) -> list[str]:
 
 def text(names: Iterable[str]) -> str:
     """One C++ text of the pieces and of what they need, ready to stand before a kernel."""
-    return "\n".join(f"// ---- {name}\n{piece(name)[1].strip()}\n" for name in order(names))
+    return "\n".join([*(f"// ---- {name}\n{piece(name)[1].strip()}\n" for name in order(names)), END, ""])
