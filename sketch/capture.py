@@ -116,7 +116,7 @@ def _pointwise(b: Builder, node: torch.fx.Node, base: str, args: Sequence[Any], 
     values = [(i, a) for i, a in enumerate(args) if isinstance(a, Value)]
     kind = compute_dtype(out) if out != "b1" else _common([a for _, a in values])
     aligned = b.align([a for _, a in values])
-    exprs: list[Any] = [Const(a, "f32") if isinstance(a, int | float) and base in SCALAR_SECOND and i else a for i, a in enumerate(args)]
+    exprs: list[Any] = [Const(a, "f32") if isinstance(a, int | float) and base in NUMBERS else a for i, a in enumerate(args)]
     for (i, _), value in zip(values, aligned, strict=True):
         keep = base == "where" and i == 0
         exprs[i] = value.expr if keep else cast(value.expr, kind)
@@ -126,7 +126,7 @@ def _pointwise(b: Builder, node: torch.fx.Node, base: str, args: Sequence[Any], 
     return Value(aligned[0].dims, cast(expr, compute_dtype(out)), out)
 
 
-SCALAR_SECOND = {"add", "sub", "mul", "div", "rsub", "eq", "ne", "lt", "le", "gt", "ge", "remainder", "maximum", "minimum", "pow", "where"}
+NUMBERS = {"add", "sub", "mul", "div", "rsub", "eq", "ne", "lt", "le", "gt", "ge", "remainder", "maximum", "minimum", "pow", "where"}
 
 
 def _common(values: list[Value]) -> DType:

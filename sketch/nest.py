@@ -41,7 +41,7 @@ def _dim(ops: Sequence[Op], name: str) -> str:
 def _fresh(op: Op) -> _Group:
     free, over = [a.name for a in op.axes], [a.name for a in op.over]
     closed = op.kind in ("scan", "window")
-    if free or not over:
+    if free or not over or op.combiner.startswith("arg"):
         return _Group(free, [op], closed)
     return _Group(over[:-1] or over, [op], closed)
 
@@ -71,7 +71,7 @@ def _joined(group: _Group, op: Op, size: Mapping[str, int]) -> list[str] | None:
     if shrinks and not _pointwise_over(group, op, kept):
         kept = []
     if not kept and group.parallel:
-        crosses = op.kind == "reduce" and not free and set(group.parallel) <= {a.name for a in op.over}
+        crosses = op.kind == "reduce" and not free and not op.combiner.startswith("arg") and set(group.parallel) <= {a.name for a in op.over}
         kept = group.parallel if crosses else []
         if not kept:
             return None

@@ -30,6 +30,11 @@ def _same(b: Builder, node: torch.fx.Node, x: Value, **_: Any) -> Value:
     return x
 
 
+@handles("_assert_tensor_metadata", "_assert_scalar", "_assert_async")
+def _assertion(b: Builder, node: torch.fx.Node, *_: Any, **__: Any) -> None:
+    return None
+
+
 @handles("_to_copy", "to")
 def _to_copy(b: Builder, node: torch.fx.Node, x: Value, **_: Any) -> Value:
     dtype = DTYPE_OF[node.meta["val"].dtype]
@@ -82,6 +87,23 @@ def _slice(b: Builder, node: torch.fx.Node, x: Value, dim: int = 0, start: int |
     first, last, step = slice(start, end, step).indices(size)
     extent = max(0, -(-(last - first) // step))
     return x if (first, extent, step) == (0, size, 1) else _moved(b, x, dim, extent, step, first)
+
+
+@handles("split_with_sizes", "split")
+def _split(b: Builder, node: torch.fx.Node, x: Value, sizes: Any, dim: int = 0) -> list[Value]:
+    dim %= len(x.dims)
+    out, start = [], 0
+    for fake in node.meta["val"]:
+        extent = fake.shape[dim]
+        out.append(_moved(b, x, dim, extent, 1, start))
+        start += extent
+    return out
+
+
+@handles("repeat")
+def _repeat(b: Builder, node: torch.fx.Node, x: Value, repeats: Sequence[int]) -> Value:
+    dims = ((),) * (len(repeats) - len(x.dims)) + x.dims
+    return replace(x, dims=tuple(d if n == 1 else (b.axis(n), *d) for d, n in zip(dims, repeats, strict=True)))
 
 
 @handles("select")

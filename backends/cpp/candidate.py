@@ -6,6 +6,7 @@ import ast
 from pathlib import Path
 
 from backends.cpp.lower import Argument, arguments
+from backends.cpp.names import safe
 from sketch.ir import DType, Sketch
 
 LOADER = Path(__file__).with_name("loader.py")
@@ -81,7 +82,7 @@ def _class(sketch: Sketch, task_source: str) -> str:
 
 
 def _forward(sketch: Sketch) -> list[str]:
-    passed = arguments(sketch)
+    passed, sketch = arguments(sketch), safe(sketch)
     names = {a.tensor.name: a for a in passed}
     inputs = sorted((t for t in sketch.tensors.values() if t.role == "input"), key=lambda t: int(t.source))
     lines = [f"    def forward(self, {', '.join(t.name for t in inputs)}):"]

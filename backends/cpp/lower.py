@@ -10,6 +10,7 @@ from math import prod
 
 from backends.cpp import gemm, simd
 from backends.cpp.expr import SCALAR, STORAGE, Text
+from backends.cpp.names import safe
 from backends.cpp.plan import Loops, Plan, lanes, plan
 from backends.cpp.stages import Stage, close, lane_stage, merged, neutral, own_axes, prepared, row_stage, sweep
 from sketch.hints import get, number
@@ -41,14 +42,16 @@ class Argument:
 
 
 def arguments(sketch: Sketch) -> list[Argument]:
+    sketch = safe(sketch)
     return [Argument(p.sketch.tensors[n], p.sketch.shape(n)) for p in [plan(sketch)] for n in p.stored if not _small(p, n)]
 
 
 def lower(sketch: Sketch) -> str:
     """The C++ source; raises Unsupported naming the operator that cannot be lowered yet."""
-    planned = plan(sketch)
-    for op in planned.sketch.ops():
-        _refuse(op)
+    planned = plan(safe(sketch))
+    for loops in planned.loops:
+        for op in loops.ops:
+            _refuse(op, loops)
     text = Text(pieces=set(PIECES))
     text.depth = 0
     text.add('extern "C" void pragma_kernel(void** t) {')
@@ -56,14 +59,14 @@ def lower(sketch: Sketch) -> str:
     for loops in planned.loops:
         (gemm.write if loops.ops[0].kind == "contract" else _nest)(text, planned, loops)
     text.add("}")
-    head = ["#include <algorithm>", "#include <cstdlib>", "#include <sys/mman.h>", simd.text(sorted(text.pieces)), HUGE, SCRATCH, ""]
+    head = ["#include <algorithm>", "#include <cstdint>", "#include <cstdlib>", "#include <sys/mman.h>", HUGE, SCRATCH, simd.text(sorted(text.pieces)), ""]
     return "\n".join([*head, *text.lines, ""])
 
 
-def _refuse(op: Op) -> None:
+def _refuse(op: Op, loops: Loops) -> None:
     if op.guard is not None:
         raise Unsupported(op.origin or op.kind, "padded windows cannot be lowered to C++ yet")
-    if op.kind == "contract" and not gemm.fits(op):
+    if op.kind == "contract" and gemm.roles(op, dict(loops.extent)) is None:
         raise Unsupported(op.origin or op.kind, "only matrix products can be lowered to C++ yet, not this contraction")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from sketch.hints import get, number
-from sketch.ir import BYTES, Affine, Axis, Expr, Gather, Index, Load, Nest, Op, Sketch, reads, walk
+from sketch.ir import BYTES, Affine, Axis, Call, Expr, Gather, Index, Load, Nest, Op, Sketch, reads, walk
 from sketch.nest import nests
 from sketch.prune import inline, plain
 from sketch.values import Unsupported, intern, rewrite
@@ -39,7 +39,7 @@ class Plan:
 def plan(sketch: Sketch) -> Plan:
     """The loops of every nest under the sketch's hints."""
     shaped = _fused(sketch)
-    groups = [replace(n, ops=tuple(_interned(o) for o in n.ops)) for n in shaped.nests]
+    groups = [replace(n, ops=tuple(_interned(_folding(o)) for o in n.ops)) for n in shaped.nests]
     local = [_local(shaped, n, groups) for n in groups]
     loops = tuple(_loops(shaped, i, n, local[i]) for i, n in enumerate(groups))
     hidden = frozenset().union(*local) if local else frozenset()
@@ -79,6 +79,16 @@ def _recomputable(sketch: Sketch, op: Op, ops: Sequence[Op]) -> bool:
     return True
 
 
+def _folding(op: Op) -> Op:
+    """A contraction with a vector in it, or of doubles, is an ordinary reduction."""
+    if op.kind != "contract" or op.guard is not None or not isinstance(op.expr, Call):
+        return op
+    sides = [{a for n in walk(arg) if isinstance(n, Load) for i in n.index for a, _ in i.terms} for arg in op.expr.args]
+    free = {a.name for a in op.axes}
+    matrices = all(free & (mine - other) for mine, other in (sides, sides[::-1]))
+    return op if matrices and op.expr.dtype == "f32" else replace(op, kind="reduce")
+
+
 def _interned(op: Op) -> Op:
     pool: dict[tuple, Expr] = {}
     memo: dict[int, tuple[Expr, Expr]] = {}
@@ -98,11 +108,9 @@ def _local(sketch: Sketch, nest: Nest, groups: Sequence[Nest]) -> frozenset[str]
     for name, op in made.items():
         crosses = any(a.name in parallel for a in op.over)
         own = [a for a in op.axes if a.name not in parallel]
-        if op.kind in ("scan", "contract", "window"):
-            own = own or [a for a in op.over]
         size = prod(sketch.extent(a) for a in own) * BYTES[sketch.tensors[name].dtype]
         plain_index = op.index == tuple(Affine.axis(a.name) for a in op.axes)
-        if not crosses and op.kind in ("compute", "reduce") and plain_index and size <= BUFFER_BYTES:
+        if not crosses and op.kind in ("compute", "reduce", "contract") and plain_index and size <= BUFFER_BYTES:
             keep.add(name)
     return frozenset(keep)
 
@@ -111,8 +119,6 @@ def _loops(sketch: Sketch, position: int, nest: Nest, local: frozenset[str]) -> 
     extent = {a.name: sketch.extent(a) for o in nest.ops for a in (*o.axes, *o.over)}
     parallel = tuple(a.name for a in nest.parallel)
     ops = tuple(_linear(sketch, o, local, parallel) for o in nest.ops)
-    if any(o.combiner.startswith("arg") and set(parallel) & {a.name for a in o.over} for o in ops):
-        parallel = ()
     ops, extent, parallel = join(ops, extent, parallel)
     return Loops(position, parallel, ops, extent, _lane(ops, extent, parallel, local), local)
 
