@@ -31,8 +31,8 @@ constexpr int F = NATIVE_BYTES / 4;
 using V = Vec<float, F>;
 static double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 template <class B> static double best(int rounds, B body) {
-  double least = 1e9;
-  for (int r = 0; r < rounds; r++) { double start = now(); body(); least = std::min(least, now() - start); }
+  double least = 1e9, first = now();
+  for (int r = 0; r < rounds && (r < 2 || now() - first < 0.15); r++) { double start = now(); body(); least = std::min(least, now() - start); }
   return least;
 }
 static float* mapped(size_t bytes) {
@@ -97,6 +97,7 @@ extern "C" void pragma_kernel(void** t) {
   const int64_t n = in[0] / 4096 * 4096;
   const int cores = int(in[1]);
   float *a = mapped(n * 4), *b = mapped(n * 4), *c = mapped(n * 4), *spot = static_cast<float*>(std::calloc(16 * cores, 4));
+  for (float* p : {a, b, c}) madvise(p, n * 4, MADV_HUGEPAGE);
   parallel_static(cores, n, [&](int64_t begin, int64_t end) { for (int64_t i = begin; i < end; i++) a[i] = b[i] = c[i] = 1; });
   const int64_t part = n / 2 / 4096 * 4096;  // one core takes longer
   *out++ = 12.0 * n / best(8, [&] { triad(cores, a, b, c, n); }) / 1e9;
