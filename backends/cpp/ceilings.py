@@ -32,7 +32,11 @@ using V = Vec<float, F>;
 static double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 template <class B> static double best(int rounds, B body) {
   double least = 1e9, first = now();
-  for (int r = 0; r < rounds && (r < 2 || now() - first < 0.15); r++) { double start = now(); body(); least = std::min(least, now() - start); }
+  for (int r = 0; r < rounds && (r < 2 || now() - first < 0.15); r++) {
+    double start = now();
+    body();
+    least = std::min(least, now() - start);
+  }
   return least;
 }
 static float* mapped(size_t bytes) {
