@@ -114,7 +114,7 @@ extern "C" void pragma_kernel(void** t) {
   *out++ = fma<float>(1, spot);
   *out++ = fma<double>(cores, spot);
   *out++ = fma<double>(1, spot);
-  *out++ = best(2000, [&] { for (int i = 0; i < 4; i++) team(cores, [](int, int) {}); }) / 4 * 1e6;
+  *out++ = best(5000, [&] { team(cores, [](int, int) {}); }) * 1e6;
   *out++ = fault(32 << 20);
 }
 """
@@ -130,13 +130,29 @@ print(json.dumps(list(out)))
 
 
 def ceilings(remeasure: bool = False) -> dict[str, float]:
-    """Decimal GB/s, GFLOP/s and microseconds; `*_core_*` is one core alone. RuntimeError when there is no compiler."""
+    """Decimal GB/s, GFLOP/s and microseconds; `*_core_*` is one core alone. RuntimeError when there is no compiler.
+
+    What was measured on a busy machine is measured once more when it is calmer, and the better figures are kept.
+    """
     key, path = _fingerprint(), _home() / "ceilings.json"
     kept = _kept(path)
-    if remeasure or key not in kept:
-        kept = {**kept, key: _measure()}
+    known = kept.get(key)
+    if remeasure or not known:
+        kept[key] = _measure()
+    elif known["load_average"] > known["cores"] and _load() < known["load_average"] / 2:
+        kept[key] = _better(known, _measure())
+    if kept[key] is not known:
         _keep(path, kept)
     return kept[key]
+
+
+def _better(old: dict[str, float], new: dict[str, float]) -> dict[str, float]:
+    """A ceiling is the best ever seen: the highest rates, the shortest times."""
+    return {**new, **{name: (min if name.endswith("_us") else max)(old[name], new[name]) for name in NAMES}}
+
+
+def _load() -> float:
+    return os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
 
 
 def cores() -> int:
@@ -174,6 +190,7 @@ def _keep(path: Path, table: dict[str, dict[str, float]]) -> None:
 
 def _measure() -> dict[str, float]:
     source = simd.text(("core", "mem", "stream", "reduce", "parallel")) + PROGRAM
+    busy = _load()
     path = loader.built(source, loader.all_flags())
     l2, llc = cache_bytes()
     array = min(max(2 * llc, 64 << 20), MEMORY_CAP // 3, _available() // 6)
@@ -185,7 +202,7 @@ def _measure() -> dict[str, float]:
     for name in (n for n in NAMES if "_core_" in n):  # on a busy machine one core alone may do more than the team
         together = name.replace("_core_", "_")
         measured[together] = max(measured[together], measured[name])
-    return {**measured, "cores": cores(), "l2_bytes": l2, "llc_bytes": llc, "triad_array_bytes": array}
+    return {**measured, "cores": cores(), "l2_bytes": l2, "llc_bytes": llc, "triad_array_bytes": array, "load_average": busy}
 
 
 def cache_bytes() -> tuple[int, int]:
