@@ -98,7 +98,7 @@ class LineView:
         tail = f"best so far {interval(best(self.ladder.judged()))}" if passed else one_line(str(row.get("message") or ""))
         return (
             f"attempt {row['n']:>2}  {row.get('method') or 'seed':<22} {row['verdict']:<10} {interval(row.get('speedup')):<20} "
-            f"{tail}" + (f"  (at most {seconds(left)} left)" if left is not None else "")
+            f"{tail}" + (f"  (at most {seconds(left)} left)" if left else "")
         )
 
 
@@ -134,7 +134,7 @@ class TableView:
     def _caption(self) -> Text:
         left = self.ladder.left()
         parts = [f"best so far {interval(best(self.ladder.judged()))}", self.ladder.now]
-        parts += [f"at most {seconds(left)} left"] if left is not None and self.ladder.now != "done" else []
+        parts += [f"at most {seconds(left)} left"] if left and self.ladder.now != "done" else []
         return Text("  ·  ".join([*parts, *([self.ladder.note] if self.ladder.note else [])]))
 
 

@@ -137,7 +137,7 @@ def _audit(run: dict[str, Any], best_row: dict[str, Any] | None) -> list[tuple[s
             "weak null candidates",
             _plain((run.get("admission") or {}).get("weak") or "none passed: the inputs tell right from wrong"),
         ),
-        ("machine while timing", "busy: treat the numbers with care" if checked.get("noisy") else "quiet enough"),
+        ("machine while timing", _noise(checked)),
         (
             "refused at confirmation",
             "; ".join(f"attempt {r.get('n')}: {r.get('kind')}" for r in run.get("refused") or []) or "none",
@@ -148,6 +148,13 @@ def _audit(run: dict[str, Any], best_row: dict[str, Any] | None) -> list[tuple[s
     if best_row:
         facts.append(("best attempt", f"{best_row.get('n')} ({best_row.get('method') or 'seed'})"))
     return facts if run.get("verified") else [fact for fact in facts if fact[0] not in ONLY_VERIFIED]
+
+
+def _noise(checked: dict[str, Any]) -> str:
+    if not checked.get("noisy"):
+        return "quiet enough"
+    reasons = [f"{name}: {', '.join(found.get('reasons') or [])}" for name, found in (checked.get("noise") or {}).items() if found]
+    return "busy, treat the numbers with care" + (f" ({'; '.join(reasons)})" if reasons else "")
 
 
 def _passes(run: dict[str, Any]) -> int:

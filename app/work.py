@@ -12,6 +12,7 @@ from app.answer import Answer
 from app.fault import BAD_INPUT, ENVIRONMENT, REJECTED, VERIFIED, Fault, one_line
 from app.home import copy_best
 from app.numbers import interval
+from app.page import rival
 from app.signals import Interrupted
 from graph import run as drive
 from graph.context import Context
@@ -19,6 +20,13 @@ from knowledge import runs
 from knowledge.runs import RunError
 
 NOT_THE_MINDS_FAULT = {"bad-task": BAD_INPUT, "unsupported": BAD_INPUT, "environment": ENVIRONMENT}
+STOPS = {
+    "attempts": "the attempts are used up",
+    "minutes": "the minutes are used up",
+    "tokens": "the tokens are used up",
+    "usd": "the money is used up",
+    "at-the-roof": "at the roof, nothing is left to gain",
+}
 
 
 @dataclass(frozen=True)
@@ -99,13 +107,17 @@ def summary(record: dict[str, Any], path: Path) -> dict[str, Any]:
 def closing(record: dict[str, Any], path: Path, out: Path | None) -> list[str]:
     """The last lines: verified or not, against what, and where things are."""
     name, speedup = Path(str(record.get("task"))).stem, record.get("speedup") or {}
-    stop = f"stopped: {record.get('stop_reason')}" + (f" ({one_line(record['message'])})" if record.get("message") else "")
-    attempts = f"{record.get('attempts')} attempts, {stop}"
+    reason = str(record.get("stop_reason"))
+    stop = STOPS.get(reason, reason) + (f" ({one_line(record['message'])})" if record.get("message") else "")
+    attempts = f"{record.get('attempts')} attempts, stopped: {stop}"
     if not record.get("verified"):
         return [f"{name}: no verified kernel after {attempts}", f"report   {path}"]
     against = ", ".join(f"{interval(s)} over {'torch.compile' if key == 'compile' else key}" for key, s in speedup.items() if s)
+    faster = rival(record)
+    slow = faster is not None and float(faster[1]["low"]) <= 1
     return [
         f"{name}: verified, {against or 'not timed'} (precision {record.get('precision')}, sandbox {record.get('sandbox_tier')})",
+        *(["not shown to be faster than both baselines: the interval's lower end is not above 1"] if slow else []),
         attempts,
         f"kernel   {out or (record.get('best') or {}).get('path')}",
         f"report   {path}",
