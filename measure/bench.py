@@ -21,6 +21,9 @@ from measure.task import Task
 from measure.verdict import Rejected, Verdict, failed, passed
 
 PROFILE_S = 0.3
+COUNTED = (
+    "calls", "threads", "wall_s", "cpu_s", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches",
+)  # fmt: skip
 COMPILE_S = 60.0
 
 
@@ -158,6 +161,8 @@ class Bench:
             inputs = judge.timing_inputs(self._session)
             trial.ask({"op": "buffers", "inputs": inputs}, self.limits.run_s, "run")
             raw = trial.ask({"op": "profile", "seconds": PROFILE_S}, self.limits.run_s, "run")
+            for name in COUNTED:
+                trial.field(raw, name, (int, float))
             evidence["raw"] = _per_call(raw, self._session, inputs[0])
             return passed(f"{evidence['raw']['calls']} calls", evidence)
         finally:
@@ -184,10 +189,9 @@ def _close_all(sessions: set[Session]) -> None:
 def _per_call(raw: dict[str, Any], session: Session, inputs: str) -> dict[str, Any]:
     """Totals over the calls become per-call values; `bytes` is compulsory traffic: inputs, weights and outputs once."""
     calls = max(1, int(raw["calls"]))
-    names = ("wall_s", "cpu_s", "minor_faults", "major_faults", "voluntary_switches", "involuntary_switches")
     case = next(c for c in session.cases() if str(c.inputs) == inputs)
     size = case.inputs.stat().st_size + case.reply["eager_bytes"] + int(session.meta["weight_bytes"])
-    return {"calls": calls, "threads": raw["threads"], "bytes": size, **{name: raw[name] / calls for name in names}}
+    return {"calls": calls, "threads": raw["threads"], "bytes": size, **{name: raw[name] / calls for name in COUNTED[2:]}}
 
 
 def _headline(evidence: dict[str, Any]) -> None:

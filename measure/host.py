@@ -122,6 +122,7 @@ class Child:
 
     def __init__(self, host: Host, number: int, channel: Channel, log: int) -> None:
         self.host, self.number, self.channel, self.log = host, number, channel, log
+        self.control = host.control
         self.text = b""
         self.exited: Message | None = None
         self.alive = True
@@ -224,8 +225,8 @@ class Child:
             os.close(self.log)
             self.log = -1
         try:
-            if self.exited is None and self.host.control is not None:
-                self.host.control.send({"op": "kill"})
+            if self.exited is None and self.control is not None and self.control is self.host.control:
+                self.control.send({"op": "kill"})
                 self._await_exit(time.monotonic() + 5.0)
                 if self.exited is None:
                     self.host.restart()

@@ -28,9 +28,21 @@ class Trial:
     def ask(self, request: Message, timeout: float, kind: str, fds: list[int] | None = None) -> Message:
         """A reply that is ok, or Rejected with `kind` and the traceback's tail."""
         reply = self.child.ask(request, timeout, fds)
-        if reply.get("ok") is not True:
+        if reply.get("ok") is True:
+            return reply
+        if reply.get("ok") is False and isinstance(reply.get("type"), str):
             raise refused(reply, kind, self.evidence)
-        return reply
+        raise self.hostile(f"answered {str(reply)[:200]} to {request['op']}")
+
+    def hostile(self, what: str) -> Rejected:
+        """The verdict on a process that talks in a way our own worker never does."""
+        return Rejected("hostile", f"the candidate's process {what}", self.evidence)
+
+    def field(self, reply: Message, name: str, kind: type | tuple[type, ...]) -> Any:
+        """One field of a reply, of the promised type."""
+        if not isinstance(reply.get(name), kind):
+            raise self.hostile(f"answered with {name} = {str(reply.get(name))[:80]!r}")
+        return reply[name]
 
 
 def refused(reply: Message, kind: str, evidence: dict[str, Any]) -> Rejected:
@@ -59,16 +71,16 @@ def _load(trial: Trial, source: str) -> None:
     path = trial.session.scratch.given / f"candidate_{trial.session.serial}.py"
     path.write_text(source, encoding="utf-8", errors="surrogatepass")
     reply = trial.ask({"op": "load", "path": str(path)}, trial.session.limits.load_s, "import")
-    trial.evidence["build_s"] = round(float(reply["seconds"]), 4)
-    trial.interpreted = bool(reply["interpreted"])
-    if not reply["has_model"]:
+    trial.evidence["build_s"] = round(trial.field(reply, "seconds", float), 4)
+    trial.interpreted = trial.field(reply, "interpreted", bool)
+    if not trial.field(reply, "has_model", bool):
         raise Rejected("no-model-new", "the candidate defines no class ModelNew", trial.evidence)
 
 
 def _construct(trial: Trial, meta: Message) -> None:
     session = trial.session
     request = {"op": "construct", "init": str(session.scratch.given / "init"), "seed": 0}
-    state = trial.ask(request, session.limits.load_s, "init")["state"]
+    state = trial.field(trial.ask(request, session.limits.load_s, "init"), "state", dict)
     want = meta["state"]
     faults = [*(f"missing {k}" for k in want if k not in state), *(f"unexpected {k}" for k in state if k not in want),
               *(f"{k} is {state[k]}, the reference's is {want[k]}" for k in want if k in state and state[k] != want[k])]
@@ -115,15 +127,28 @@ def _check(trial: Trial, group: list[Case], cases: list[Case]) -> None:
     fds = [os.memfd_create("output", os.MFD_CLOEXEC) for _ in group]
     try:
         request = {"op": "run", "inputs": [str(c.inputs) for c in group]}
-        runs = trial.ask(request, timeout, "run", fds)["runs"]
-        if len(runs) != len(group):
-            raise Rejected("hostile", "the candidate's process answered for another number of runs", trial.evidence)
+        runs = trial.field(trial.ask(request, timeout, "run", fds), "runs", list)
+        if len(runs) != len(group) or not all(_sound(run) for run in runs):
+            raise trial.hostile(f"answered {str(runs)[:200]} for {len(group)} runs")
         for case, fd in zip(group, fds, strict=True):
             _check_output(trial, case, fd, cases)
         _check_memory(trial, group, runs)
     finally:
         for fd in fds:
             os.close(fd)
+
+
+def _sound(run: Any) -> bool:
+    """Whether a run's report has the shape that our worker gives it."""
+    if not isinstance(run, dict) or not isinstance(run.get("mutated"), list):
+        return False
+    ints = [*run["mutated"]]
+    for name in ("inputs", "outputs"):
+        pairs = run.get(name)
+        if not isinstance(pairs, list) or not all(isinstance(p, list) and len(p) == 2 for p in pairs):
+            return False
+        ints += [n for p in pairs for n in p]
+    return all(type(n) is int for n in ints)
 
 
 def _check_memory(trial: Trial, group: list[Case], runs: list[Message]) -> None:
@@ -151,7 +176,7 @@ def _check_output(trial: Trial, case: Case, fd: int, cases: list[Case]) -> None:
             raise Rejected("type", f"{case.slot}: {difference or 'another number of tensors'}", trial.evidence)
         for index, want in enumerate(case.expected):
             _check_tensor(trial, case, index, compare.Slot(got, index), want, cases)
-    except values.Corrupt as error:
+    except (values.Corrupt, RecursionError) as error:
         text = f"{case.slot}: the output's bytes are not what their header says ({error})"
         raise Rejected("hostile", text, trial.evidence) from error
 

@@ -67,7 +67,11 @@ class Stored:
 
     def value(self) -> Any:
         """The whole tree with its tensors."""
-        return _rebuilt(self.tree, [self.tensor(i) for i in range(len(self.entries))])
+        tensors = [self.tensor(i) for i in range(len(self.entries))]
+        try:
+            return _rebuilt(self.tree, tensors)
+        except (ValueError, TypeError, IndexError, AttributeError, RecursionError) as error:
+            raise Corrupt(f"bad tree: {error}") from error
 
     @property
     def nbytes(self) -> int:
