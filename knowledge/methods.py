@@ -6,7 +6,7 @@ kernel is out for the run.
 """
 
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -66,32 +66,46 @@ def lanes() -> int:
     return 16 if "avx512f" in flags else 8 if "avx2" in flags else 4
 
 
-def choose(sketch: Sketch, base: Mapping[str, Value], ranked: Sequence[Diagnosis], facts: Facts, tried: Sequence[Tried]) -> Choice | None:
-    """The next change from `base`, or None when nothing is left that was not tried."""
-    options = list(_options(sketch, base, ranked, facts, tried))
-    return next((option for option in options if option.fresh), options[0] if options else None)
+@dataclass(frozen=True)
+class Search:
+    """What is known when the next change is chosen; `novel` says whether hints give a kernel that no attempt had."""
+
+    sketch: Sketch
+    base: Mapping[str, Value]
+    ranked: Sequence[Diagnosis]
+    facts: Facts
+    tried: Sequence[Tried]
+    novel: Callable[[dict[str, Value]], bool] = lambda hints: True
 
 
-def covered(sketch: Sketch, base: Mapping[str, Value], ranked: Sequence[Diagnosis], facts: Facts, tried: Sequence[Tried]) -> bool:
-    """Whether every method that the diagnosed bottlenecks name was tried, as far as it applies to `base`."""
-    options = _options(sketch, base, ranked, facts, tried)
-    return not any(option.fresh and option.bottleneck for option in options)
+def choose(search: Search) -> Choice | None:
+    """The next change from the base, fresh methods first, or None when nothing is left that was not tried."""
+    options = sorted(_options(search), key=lambda option: not option.fresh)
+    return next((option for option in options if search.novel(option.hints)), None)
 
 
-def _options(
-    sketch: Sketch, base: Mapping[str, Value], ranked: Sequence[Diagnosis], facts: Facts, tried: Sequence[Tried]
-) -> Iterator[Choice]:
+def covered(search: Search) -> bool:
+    """Whether every method that the diagnosed bottlenecks name was tried, as far as it applies to the base."""
+    asked = (option for option in _options(search) if option.fresh and option.bottleneck)
+    return not any(search.novel(option.hints) for option in asked)
+
+
+def _options(search: Search) -> Iterator[Choice]:
     methods = {method["name"]: method for method in read(RULES)["method"]}
-    seen = {_canonical(attempt.hints) for attempt in tried} | {_canonical(base)}
-    broken = {attempt.method for attempt in tried if attempt.broken}
-    stale = {attempt.method: not attempt.fruitful for attempt in tried}
-    for name, bottleneck in _order(list(methods), ranked):
+    seen = {_canonical(attempt.hints) for attempt in search.tried} | {_canonical(search.base)}
+    broken = {attempt.method for attempt in search.tried if attempt.broken}
+    stale = {attempt.method: not attempt.fruitful for attempt in search.tried}
+    for name, bottleneck in _order(list(methods), search.ranked):
         method = methods[name]
-        hints = _applied(method["changes"], base)
-        legal = hints is not None and all(check(sketch, key, value) is None for key, value in hints.items())
-        if hints is None or not legal or name in broken or _canonical(hints) in seen or not holds(method["needs"], facts):
+        hints = _applied(method["changes"], search.base)
+        if hints is None or name in broken or _canonical(hints) in seen or not _fits(search, method, hints):
             continue
         yield Choice(name, hints, dict(method["predict"]), bottleneck, not stale.get(name, False))
+
+
+def _fits(search: Search, method: dict[str, Any], hints: dict[str, Value]) -> bool:
+    legal = all(check(search.sketch, key, value) is None for key, value in hints.items())
+    return legal and holds(method["needs"], search.facts)
 
 
 def _order(names: Sequence[str], ranked: Sequence[Diagnosis]) -> Iterator[tuple[str, str]]:

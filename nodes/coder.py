@@ -5,16 +5,16 @@ from pathlib import Path
 from langgraph.runtime import Runtime
 
 from backends.cpp.build import build
-from backends.cpp.candidate import render
-from backends.cpp.lower import lower
 from knowledge import runs
-from measure.task import load
+from measure.task import TaskError
 from measure.verdict import Verdict, failed
 from nodes.context import Context
+from nodes.lowering import candidate, sketch_of
 from nodes.progress import Clock
 from nodes.state import Attempt, Plan, State
-from sketch.text import parse
 from sketch.values import Unsupported
+
+BROKEN = ("no-compiler", "cache")  # the machine's fault, not the candidate's
 
 
 def coder(state: State, runtime: Runtime[Context]) -> State:
@@ -33,7 +33,7 @@ def coder(state: State, runtime: Runtime[Context]) -> State:
         row = {**row, "verdict": verdict["kind"], "message": verdict["message"]}
     row["seconds"] = clock.seconds()
     done: State = {"rows": [row], "spend": clock.spent()}
-    if not verdict["ok"] and verdict["kind"] == "no-compiler":
+    if verdict["kind"] in BROKEN:
         return {**done, "stop_reason": "environment", "message": verdict["message"]}
     return done
 
@@ -56,18 +56,18 @@ def _row(plan: Plan) -> Attempt:
 
 def _written(state: State, plan: Plan) -> str | Verdict:
     """The candidate file: the plan's ready source, else the sketch lowered under its hints."""
-    folder = Path(state["folder"])
     if plan["source"]:
-        return runs.text_path(folder, "sources", plan["source"]).read_text()
-    sketch = parse(runs.text_path(folder, "sketches", state["sketch"]).read_text()).with_hints(**plan["hints"])
+        return runs.text_path(Path(state["folder"]), "sources", plan["source"]).read_text()
     try:
-        return render(sketch, lower(sketch), load(state["task"]).source)
+        return candidate(state, sketch_of(state), plan["hints"])
     except Unsupported as error:
         return failed("unsupported", f"{error.operator}: {error.message}")
+    except TaskError as error:
+        return failed(error.kind, error.message)
 
 
 def _built(candidate: str) -> Verdict:
     made = build(candidate)
     if made.ok:
         return {"ok": True, "kind": "ok", "message": "", "evidence": {}}
-    return failed(made.kind, made.message)
+    return failed(made.kind if made.kind in BROKEN else "build", made.message)

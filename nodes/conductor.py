@@ -5,22 +5,25 @@ the safest hints are tried. Optimising takes the next method of the decision tab
 bottlenecks of the best kernel's profile (knowledge/diagnosis.toml), without a profile the methods in their fixed order.
 """
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from langgraph.runtime import Runtime
 
 from knowledge import runs
 from knowledge.diagnosis import Diagnosis, rank
-from knowledge.methods import SAFE, SEED, Choice, Tried, choose, covered
+from knowledge.methods import SAFE, SEED, Choice, Search, Tried, choose, covered
+from measure.task import TaskError
 from nodes import outcome, recall
 from nodes.context import Context, settings
+from nodes.lowering import candidate, sketch_of
 from nodes.progress import Clock
 from nodes.state import Attempt, Hints, Plan, Prediction, State
 from sketch.ir import Sketch
-from sketch.text import parse
+from sketch.values import Unsupported
 
-FRUITLESS = 4  # attempts in a row without a new best, after which a covered diagnosis counts as converged
+FRUITLESS = 4  # attempts without a new best that follow a covered diagnosis before the search counts as converged
 WRITING = ("build", "lint", "import", "init", "unsupported", "no-model-new")
 RUNNING = ("run", "crash", "timeout", "memory", "hostile", "state")
 
@@ -30,11 +33,12 @@ def conductor(state: State, runtime: Runtime[Context]) -> State:
     context = settings(runtime)
     clock = Clock("conductor", state, runtime)
     row = state["rows"][-1]
-    judged = {**row, **_judged(state, row, context)}
+    judged = cast(Attempt, {**row, **_judged(state, row, context)})
     rows = [*state["rows"][:-1], judged]
     if row["verdict"] != "ok" and row["method"] == "recall":
         recall.forget(state, context, row)
-    profile = _profile(state, state["best"]["source"]) if state.get("best") else {}
+    best = state.get("best")
+    profile = _profile(state, best["source"]) if best else {}
     ranked = rank(profile, state["facts"]) if profile else []
     changes = _next(state, rows, ranked)
     plan = changes.get("plan")
@@ -65,15 +69,25 @@ def _next(state: State, rows: list[Attempt], ranked: list[Diagnosis]) -> State:
         return _repair(rows)
     if ranked and ranked[0]["bottleneck"] == "at-the-roof":
         return _stop("at-the-roof", "; ".join(ranked[0]["evidence"]))
-    sketch = _sketch(state)
     tried = [_tried(row) for row in rows]
-    if _fruitless(rows) >= FRUITLESS and covered(sketch, best["hints"], ranked, state["facts"], tried):
+    search = Search(sketch_of(state), best["hints"], ranked, state["facts"], tried)
+    search = replace(search, novel=lambda hints: _novel(state, search.sketch, hints))
+    if _fruitless(rows) >= FRUITLESS and covered(replace(search, tried=tried[:-FRUITLESS])):
         return _stop("converged", f"{_fruitless(rows)} attempts in a row brought nothing and the diagnosis is covered")
-    choice = choose(sketch, best["hints"], ranked, state["facts"], tried)
+    choice = choose(search)
     if choice is None:
         return _stop("converged", "no method is left that was not tried")
     why = next(("; ".join(found["evidence"]) for found in ranked if found["bottleneck"] == choice.bottleneck), "next in order")
     return {"next": "coder", "plan": _plan(rows, choice, best["n"], why, profiled=bool(ranked))}
+
+
+def _novel(state: State, sketch: Sketch, hints: Hints) -> bool:
+    """Whether the hints lower to a kernel that no attempt was: a hint that changes nothing is no attempt."""
+    try:
+        sha = runs.digest(candidate(state, sketch, hints))
+    except (Unsupported, TaskError):
+        return False
+    return all(row["source"] != sha for row in state["rows"])
 
 
 def _repair(rows: list[Attempt]) -> State:
@@ -103,7 +117,7 @@ def _plan(rows: list[Attempt], choice: Choice, base: int, why: str, profiled: bo
     """Without a profile only time can be predicted."""
     foreseen: Prediction = {"metric": "time_ms", "direction": "down", "by": 0.05}
     if profiled:
-        foreseen = {key: choice.predict[key] for key in ("metric", "direction", "by")}  # type: ignore[assignment,typeddict-item]
+        foreseen = cast(Prediction, choice.predict)
     return {
         "n": rows[-1]["n"] + 1,
         "method": choice.method,
@@ -127,10 +141,6 @@ def _tried(row: Attempt) -> Tried:
 def _fruitless(rows: list[Attempt]) -> int:
     """Attempts since the last one that became the best."""
     return next((count for count, row in enumerate(reversed(rows)) if row["kept"]), len(rows))
-
-
-def _sketch(state: State) -> Sketch:
-    return parse(runs.text_path(Path(state["folder"]), "sketches", state["sketch"]).read_text())
 
 
 def _profile(state: State, source: str) -> dict[str, Any]:

@@ -20,11 +20,15 @@ class Context(BaseModel):
         description="Chat model of the thinking agents; builtin is the rule-based optimiser that needs no key and no network.",
         json_schema_extra={"langgraph_nodes": ["designer", "coder", "conductor"]},
     )
-    precision: Precision = Field("strict", description="Precision policy that both sides obey and that is named beside every number.")
+    precision: Precision = Field(
+        "strict", description="Precision policy that both sides obey and that is named beside every number."
+    )
     attempts: int = Field(15, ge=1, le=1000, description="Most attempts before the run stops.")
     minutes: float | None = Field(None, gt=0, description="Most minutes of work before the run stops; empty for no limit.")
     max_tokens: int | None = Field(None, ge=0, description="Most chat-model tokens before the run stops; empty for no limit.")
-    max_usd: float | None = Field(None, ge=0, description="Most US dollars for chat models before the run stops; empty for no limit.")
+    max_usd: float | None = Field(
+        None, ge=0, description="Most US dollars for chat models before the run stops; empty for no limit."
+    )
     search: Literal["line"] = Field("line", description="Shape of the search: line is one attempt after another.")
     profile: bool = Field(
         True,

@@ -31,9 +31,7 @@ def moved(prediction: Prediction, now: dict[str, Any], before: dict[str, Any]) -
     return (new - old) / abs(old)
 
 
-def judge(
-    new: Speedup, old: Speedup | None, prediction: Prediction | None, change: float | None
-) -> Outcome:
+def judge(new: Speedup, old: Speedup | None, prediction: Prediction | None, change: float | None) -> Outcome:
     """The outcome of a verified attempt against the attempt it started from."""
     if old is None:
         return "first"

@@ -1,6 +1,7 @@
 """Profiler: where the verified candidate's time goes, by the best counters that this machine gives."""
 
 import json
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from backends.cpp.ceilings import ceilings
 from knowledge import runs
 from knowledge.diagnosis import rank
 from measure.bench import Bench
-from measure.verdict import Verdict
+from measure.verdict import Verdict, failed
 from nodes import benches
 from nodes.context import Context, settings
 from nodes.progress import Clock
@@ -44,7 +45,10 @@ def profile(bench: Bench, candidate: str, facts: dict[str, float]) -> tuple[Prof
     verdict = bench.profile(candidate)
     if not verdict["ok"]:
         return {}, verdict
-    roof = ceilings()
+    try:
+        roof = ceilings()
+    except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
+        return {}, failed("environment", f"the ceilings could not be measured: {error}")
     static = collect.static(candidate)
     made: Profile = collect.metrics(verdict["evidence"]["raw"], static, roof, facts.get("flops"), facts.get("bytes"))
     made["diagnosis"] = rank(made, facts)[0]

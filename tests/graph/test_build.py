@@ -16,7 +16,9 @@ def test_the_drawn_graph_is_current():
     drawn = graph.get_graph().draw_mermaid()
     if os.environ.get("REDRAW"):
         GOLDEN.write_text(drawn)
-    assert drawn == GOLDEN.read_text(), "the graph has changed: REDRAW=1 pytest tests/graph/test_build.py, and look at the difference"
+    assert drawn == GOLDEN.read_text(), (
+        "the graph has changed: REDRAW=1 pytest tests/graph/test_build.py, and look at the difference"
+    )
 
 
 def test_the_input_form_has_few_described_fields():

@@ -32,11 +32,19 @@ def _call(base, path, body=None):
 @pytest.fixture
 def server(tmp_path, home):
     port = _free_port()
-    environment = {**os.environ, "PRAGMA_HOME": str(home), "LANGSMITH_TRACING": "false", "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true"}
+    environment = {
+        **os.environ,
+        "PRAGMA_HOME": str(home),
+        "LANGSMITH_TRACING": "false",
+        "LANGGRAPH_DISABLE_FILE_PERSISTENCE": "true",
+    }
     log = tmp_path / "server.log"
-    with log.open("w") as output, subprocess.Popen(
-        [str(PROGRAM), "dev", "--no-browser", "--port", str(port)], cwd=ROOT, env=environment, stdout=output, stderr=output
-    ) as running:
+    with (
+        log.open("w") as output,
+        subprocess.Popen(
+            [str(PROGRAM), "dev", "--no-browser", "--port", str(port)], cwd=ROOT, env=environment, stdout=output, stderr=output
+        ) as running,
+    ):
         base = f"http://127.0.0.1:{port}"
         try:
             _wait(base, running, log)

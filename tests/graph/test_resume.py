@@ -85,7 +85,7 @@ def test_killed_from_outside_while_it_measures(tmp_path, tiny):
     assert _waiting(home) == (("verifier",), [1, 2])
     code, events, errors = _work(home)
     assert code == 0, errors
-    assert [event["n"] for event in events if event["event"] == "attempt"][0] == 2
+    assert next(event["n"] for event in events if event["event"] == "attempt") == 2
     _check(home)
 
 
@@ -115,7 +115,7 @@ def test_an_unknown_model_is_one_clear_line(tmp_path, tiny):
 def test_checkpoints_that_are_no_database_are_one_line(tmp_path, tiny):
     run_id, events = start(tiny, Context(home=str(tmp_path)))
     (tmp_path / "checkpoints.sqlite").write_bytes(b"no database at all, but text" * 50)
-    with pytest.raises(RunError, match="checkpoints.sqlite") as caught:
+    with pytest.raises(RunError, match=r"checkpoints\.sqlite") as caught:
         list(events)
     assert caught.value.kind == "folder"
     assert runs.status(runs.folder(tmp_path, run_id)) == "interrupted"

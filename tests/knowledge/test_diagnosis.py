@@ -7,11 +7,22 @@ from knowledge.methods import RULES as METHODS
 from knowledge.rules import evidence, holds, read
 
 FACTS = {"bytes": 64_000_000, "output_bytes": 32_000_000, "flops": 80_000_000, "contraction": 0, "online": 0, "divisions": 0}
-QUIET = {"wall_ms": 10.0, "threads": 2, "cpu_utilisation": 0.99, "minor_faults": 0, "packed_pct": 95.0, "pct_triad": 30.0, "pct_fma": 5.0}
+QUIET = {
+    "wall_ms": 10.0,
+    "threads": 2,
+    "cpu_utilisation": 0.99,
+    "involuntary_switches": 0.1,
+    "minor_faults": 0,
+    "packed_pct": 95.0,
+    "pct_triad": 30.0,
+    "pct_fma": 5.0,
+}
+CEILINGS = {"page_fault_us": 0.25, "parallel_region_us": 2.0, "llc_bytes": 32 << 20}
 
 
 def _profile(fraction=0.3, **metrics):
-    return {"metrics": {**QUIET, **metrics}, "roofline": {"fraction": fraction}}
+    line = {"fraction": fraction, "memory_roof": "triad"}
+    return {"metrics": {**QUIET, **metrics}, "roofline": line, "ceilings": CEILINGS}
 
 
 @pytest.mark.parametrize(
@@ -23,6 +34,8 @@ def _profile(fraction=0.3, **metrics):
         (_profile(0.75, pct_triad=75.0), {}, "dram-bandwidth"),
         (_profile(0.95, pct_triad=95.0), {}, "at-the-roof"),
         (_profile(0.95, pct_triad=95.0, minor_faults=7800), {}, "page-faults"),
+        (_profile(0.95, pct_triad=95.0), {"bytes": 16_000_000}, "dram-bandwidth"),
+        (_profile(0.95, pct_fma=95.0), {}, "at-the-roof"),
         (_profile(wall_ms=0.008), {"bytes": 8000, "output_bytes": 4000}, "overhead"),
         (_profile(0.8, pct_fma=80.0), {}, "compute-bound"),
         (_profile(pct_fma=20.0), {"contraction": 1}, "cache"),

@@ -6,7 +6,7 @@ from torch import nn
 
 from knowledge import methods
 from knowledge.facts import facts
-from knowledge.methods import SEED, Tried, choose, covered, lanes
+from knowledge.methods import SEED, Search, Tried, choose, covered, lanes
 from sketch.capture import capture
 
 DRAM = [{"bottleneck": "dram-bandwidth", "confidence": 0.8, "evidence": []}]
@@ -47,17 +47,25 @@ def _tried(method, hints, fruitful=False, broken=False):
     return Tried(method, hints, fruitful, broken)
 
 
+def _search(sketch, base, ranked, tried, **more):
+    return Search(sketch, base, ranked, facts(sketch), tried, **more)
+
+
+def _choose(sketch, base, ranked, tried, **more):
+    return choose(_search(sketch, base, ranked, tried, **more))
+
+
 def _all(sketch, base, ranked):
     """Every choice in turn, none of them fruitful."""
     tried, chosen = [_tried("seed", base, fruitful=True)], []
-    while choice := choose(sketch, base, ranked, facts(sketch), tried):
+    while choice := _choose(sketch, base, ranked, tried):
         chosen.append(choice.method)
         tried.append(_tried(choice.method, choice.hints))
     return chosen, tried
 
 
 def test_the_likeliest_bottleneck_comes_first(softmax):
-    choice = choose(softmax, SEED, SCALAR, facts(softmax), [])
+    choice = _choose(softmax, SEED, SCALAR, [])
     assert choice.method == "vectorise"
     assert choice.hints == {**SEED, "vector": lanes(), "math": "poly"}
     assert choice.predict["metric"] == "packed_pct"
@@ -90,13 +98,13 @@ def test_only_what_applies(relu, softmax, matmul):
 def test_a_broken_method_is_out_and_a_fruitless_one_waits(softmax):
     vectorised = {**SEED, "vector": lanes(), "math": "poly"}
     broken = [_tried("vectorise", vectorised, broken=True)]
-    assert choose(softmax, SEED, SCALAR, facts(softmax), broken).method == "split-nests"
+    assert _choose(softmax, SEED, SCALAR, broken).method == "split-nests"
     base = vectorised
     stale = [_tried("huge-pages", {**SEED, "pages": "huge"}), _tried("vectorise", base, fruitful=True)]
-    first = choose(softmax, base, [{"bottleneck": "page-faults", "confidence": 0.9, "evidence": []}], facts(softmax), stale)
+    first = _choose(softmax, base, [{"bottleneck": "page-faults", "confidence": 0.9, "evidence": []}], stale)
     assert first.method != "huge-pages"
     everything = [_tried(method["name"], {"x": n}) for n, method in enumerate(methods.read(methods.RULES)["method"])]
-    again = choose(softmax, base, [], facts(softmax), everything)
+    again = _choose(softmax, base, [], everything)
     assert again.method == "unroll"
     assert not again.fresh
 
@@ -105,14 +113,14 @@ def test_a_fruitful_step_may_be_taken_again(softmax):
     doubled = {**SEED, "unroll": 2}
     tried = [_tried("unroll", doubled, fruitful=True)]
     parallel = [{"bottleneck": "instruction-parallelism", "confidence": 0.5, "evidence": []}]
-    assert choose(softmax, doubled, parallel, facts(softmax), tried).hints == {**SEED, "unroll": 4}
+    assert _choose(softmax, doubled, parallel, tried).hints == {**SEED, "unroll": 4}
 
 
 def test_covered_when_the_diagnosed_classes_are_tried(softmax):
     _, tried = _all(softmax, SEED, SCALAR)
-    assert not covered(softmax, SEED, SCALAR, facts(softmax), tried[:3])
-    assert covered(softmax, SEED, SCALAR, facts(softmax), tried)
-    assert choose(softmax, SEED, SCALAR, facts(softmax), tried) is None
+    assert not covered(_search(softmax, SEED, SCALAR, tried[:3]))
+    assert covered(_search(softmax, SEED, SCALAR, tried))
+    assert _choose(softmax, SEED, SCALAR, tried) is None
 
 
 def test_steps_end_at_the_ends(softmax):
@@ -128,3 +136,10 @@ def test_facts(softmax, matmul, relu):
     assert facts(softmax)["output_bytes"] == 4 << 20
     assert facts(matmul)["contraction"] == 1
     assert facts(relu) == {**facts(relu), "ops": 1, "nests": 1, "reductions": 0, "online": 0, "reuse": 0, "bytes": 512}
+
+
+def test_hints_that_change_no_kernel_are_skipped(softmax):
+    same = {**SEED, "vector": lanes(), "math": "poly"}
+    assert _choose(softmax, SEED, SCALAR, [], novel=lambda hints: hints != same).method == "split-nests"
+    assert _choose(softmax, SEED, SCALAR, [], novel=lambda hints: False) is None
+    assert covered(_search(softmax, SEED, SCALAR, [], novel=lambda hints: False))

@@ -70,7 +70,14 @@ def test_a_full_disk_is_one_line(tmp_path):
     assert not list(place.glob(".run.json*"))
 
 
-HOLD = "import sys, time; from pathlib import Path; from knowledge import runs\nwith runs.lock(Path(sys.argv[1])):\n    print('held', flush=True); time.sleep(60)"
+HOLD = """
+import sys, time
+from pathlib import Path
+from knowledge import runs
+with runs.lock(Path(sys.argv[1])):
+    print('held', flush=True)
+    time.sleep(60)
+"""
 
 
 def test_a_lock_ends_with_its_process(tmp_path):
