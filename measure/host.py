@@ -34,10 +34,13 @@ class Host:
         self.process: subprocess.Popen[bytes] | None = None
         self.control: Channel | None = None
         self.ready = False
+        self.closed = False
         self.start()
 
     def start(self) -> None:
         """Launches the server in its sandbox."""
+        if self.closed:
+            raise Rejected("environment", "the bench was closed meanwhile")
         self.control, theirs = pair()
         boot = server.BOOT.format(root=str(ROOT), fd=theirs.fileno(), role=self.role)
         argv = self.box.command([sys.executable, "-c", boot])
@@ -94,11 +97,15 @@ class Host:
 
     def restart(self) -> None:
         """Ends the server with all it holds and starts another."""
-        self.close()
+        self._stop()
         self.start()
 
     def close(self) -> None:
-        """Kills the sandbox and reaps it; closing twice is harmless."""
+        """Kills the sandbox and reaps it, for good; closing twice is harmless."""
+        self.closed = True
+        self._stop()
+
+    def _stop(self) -> None:
         if self.control is not None:
             self.control.close()
         if self.process is not None:

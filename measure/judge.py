@@ -11,6 +11,7 @@ from measure.channel import Message
 from measure.host import Child
 from measure.session import Case, Session
 from measure.verdict import Rejected
+from measure.worker import overlap
 
 BUILD_WORDS = ("Error building extension", "error: command", "compilation failed", "ninja:")
 HELD = 1 << 30
@@ -161,11 +162,6 @@ def _check_memory(trial: Trial, group: list[Case], runs: list[Message]) -> None:
     for first, second in itertools.combinations(runs, 2):
         if overlap(first["outputs"], second["outputs"]):
             raise Rejected("alias", "two calls returned outputs in the same memory", trial.evidence)
-
-
-def overlap(left: list[list[int]], right: list[list[int]]) -> bool:
-    """Whether any [address, bytes] of one list meets one of the other."""
-    return any(a < b + m and b < a + n for a, n in left for b, m in right if n and m)
 
 
 def _check_output(trial: Trial, case: Case, fd: int, cases: list[Case]) -> None:

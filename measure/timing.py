@@ -64,11 +64,11 @@ class ChildSide:
         reply = self.child.wait(deadline, self.timeout, "sample")
         gap = time.perf_counter_ns() - start
         try:
-            sample = Sample(int(reply["ns"]), gap, calls, float(reply["usage"]["cpu_s"]), float(reply["forced"]))
+            sample = Sample(int(reply["ns"]), gap, int(reply["calls"]), float(reply["usage"]["cpu_s"]), float(reply["forced"]))
         except (KeyError, TypeError, ValueError) as error:
             raise _failed(reply) from error
-        if sample.ns <= 0:
-            raise Rejected("clock", f"the candidate claims {sample.ns} ns for {calls} calls")
+        if sample.ns <= 0 or not 0 < sample.calls <= calls:
+            raise Rejected("clock", f"the candidate claims {sample.ns} ns for {sample.calls} calls")
         return sample
 
 

@@ -60,7 +60,7 @@ WEAK = {
     "x * 0": {"zeros on plain inputs", "zeros on strong inputs", "stale on plain inputs", "stale on strong inputs"},
     "torch.relu(x)": {"first-input on plain inputs"},
     "torch.relu(x) + 2 * x": set(),
-    "torch.ones_like(x) + 0 * x": {"ones on plain inputs", "ones on strong inputs", "stale on plain inputs", "stale on strong inputs"},
+    "torch.ones_like(x)": {"ones on plain inputs", "ones on strong inputs", "stale on plain inputs", "stale on strong inputs"},
 }
 
 
@@ -86,5 +86,6 @@ def test_odd_but_legal_tasks(write_task, quick):
         verdict = bench.admit()
         assert verdict["ok"], verdict["message"]
         assert [o["dtype"] for o in verdict["evidence"]["outputs"]] == ["int64", "int64", "int64", "float32"]
-        assert bench.judge(text.replace("class Model", "class ModelNew"))["ok"]
+        same = bench.judge(text.replace("class Model", "class ModelNew"))
+        assert same["ok"], same["message"]
         assert bench.judge(text.replace("class Model", "class ModelNew").replace(".topk(2", ".topk(3"))["kind"] == "shape"

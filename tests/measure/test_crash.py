@@ -29,12 +29,20 @@ def test_deaths_are_typed_and_survived(bench, name):
 
 
 def test_death_while_timing(bench):
-    verdict = bench.judge(candidate("COUNT.append(1)\nif len(COUNT) > 8: os._exit(3)\nreturn torch.softmax(x, 1) * self.weight", "COUNT = []"))
+    body = "COUNT.append(1)\nif len(COUNT) > 8: os._exit(3)\nreturn torch.softmax(x, 1) * self.weight"
+    verdict = bench.judge(candidate(body, "COUNT = []"))
     assert verdict["kind"] == "crash" and "exit 3" in verdict["message"]
 
 
 RUN = '{"mutated": [], "inputs": [], "outputs": [["0", 1]]}'
-FORGED = ["not json", "[1, 2]", '{"ok": true, "runs": []}', '{"ok": true}', '{"ok": 1, "runs": {}}', '{"ok": true, "runs": [%s]}' % ",".join([RUN] * 4)]
+FORGED = [
+    "not json",
+    "[1, 2]",
+    '{"ok": true}',
+    '{"ok": true, "runs": []}',
+    '{"ok": 1, "runs": {}}',
+    f'{{"ok": true, "runs": [{RUN}, {RUN}, {RUN}, {RUN}]}}',
+]
 
 
 @pytest.mark.parametrize("packet", FORGED)

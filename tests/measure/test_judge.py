@@ -58,13 +58,11 @@ def test_a_cache_by_anything_but_content_is_wrong(bench, key):
         return SEEN[{key}].clone()
     """
     verdict = bench.judge(candidate(body, "SEEN = {}\n"))
-    if key == "x.data_ptr()" and verdict["ok"]:
-        pytest.fail("a cache keyed on the address passed")
     assert verdict["kind"] == "wrong"
 
 
 def test_weights_folded_at_construction_are_wrong(bench):
-    source = HONEST.replace("self.weight = nn.Parameter(torch.ones(size))", "self.weight = nn.Parameter(torch.ones(size)); self.w = 1.0")
+    source = HONEST.replace("(torch.ones(size))", "(torch.ones(size)); self.w = 1.0")
     assert bench.judge(source.replace("* self.weight", "* self.w"))["kind"] == "wrong"
 
 
