@@ -145,11 +145,12 @@ def _complain(message: str) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The console script; wrong usage is one line and exit 2 instead of a box."""
-    sys.exit(_run(sys.argv[1:] if arguments is None else arguments))
+    """The console script."""
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
 
 
-def _run(arguments: list[str]) -> int:
+def run(arguments: list[str]) -> int:
+    """The command's exit code; wrong usage is one line and exit 2 instead of a box."""
     try:
         result: Any = app(arguments or ["--help"], prog_name="pragma", standalone_mode=False)
     except UsageError as error:

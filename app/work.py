@@ -67,7 +67,7 @@ def work(run: Run, answer: Answer, out: Path | None) -> int:
     answer.give(summary(record, path))
     code = code_of(record)
     if code in (BAD_INPUT, ENVIRONMENT):
-        raise Fault(record.get("message") or str(record.get("stop_reason")), code, str(record.get("stop_reason")))
+        raise Fault(complaint(record), code, str(record.get("stop_reason")))
     for line in closing(record, path, out):
         answer.say(line)
     return code
@@ -95,6 +95,12 @@ def driven(run: Run, answer: Answer) -> dict[str, Any]:
 def code_of(record: dict[str, Any]) -> int:
     """0 with a verified kernel, 2 for a task that cannot be worked on, 3 for a broken machine, else 1."""
     return VERIFIED if record.get("verified") else NOT_THE_MINDS_FAULT.get(str(record.get("stop_reason")), REJECTED)
+
+
+def complaint(record: dict[str, Any]) -> str:
+    """One line that names the task file, whoever found the fault."""
+    task, message = str(record.get("task")), str(record.get("message") or record.get("stop_reason"))
+    return message if task in message else f"{task}: {message}"
 
 
 def summary(record: dict[str, Any], path: Path) -> dict[str, Any]:
