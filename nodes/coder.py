@@ -9,7 +9,7 @@ from knowledge import runs
 from measure.task import TaskError
 from measure.verdict import Verdict, failed
 from nodes.context import Context
-from nodes.lowering import candidate, sketch_of
+from nodes.lowering import candidate
 from nodes.progress import Clock
 from nodes.state import Attempt, Plan, State
 from sketch.values import Unsupported
@@ -59,7 +59,7 @@ def _written(state: State, plan: Plan) -> str | Verdict:
     if plan["source"]:
         return runs.text_path(Path(state["folder"]), "sources", plan["source"]).read_text()
     try:
-        return candidate(state, sketch_of(state), plan["hints"])
+        return candidate(state, plan["hints"])
     except Unsupported as error:
         return failed("unsupported", f"{error.operator}: {error.message}")
     except TaskError as error:

@@ -20,7 +20,6 @@ from nodes.context import Context, settings
 from nodes.lowering import candidate, sketch_of
 from nodes.progress import Clock
 from nodes.state import Attempt, Hints, Plan, Prediction, State
-from sketch.ir import Sketch
 from sketch.values import Unsupported
 
 FRUITLESS = 4  # attempts without a new best that follow a covered diagnosis before the search counts as converged
@@ -71,7 +70,7 @@ def _next(state: State, rows: list[Attempt], ranked: list[Diagnosis]) -> State:
         return _stop("at-the-roof", "; ".join(ranked[0]["evidence"]))
     tried = [_tried(row) for row in rows]
     search = Search(sketch_of(state), best["hints"], ranked, state["facts"], tried)
-    search = replace(search, novel=lambda hints: _novel(state, search.sketch, hints))
+    search = replace(search, novel=lambda hints: _novel(state, hints))
     if _fruitless(rows) >= FRUITLESS and covered(replace(search, tried=tried[:-FRUITLESS])):
         return _stop("converged", f"{_fruitless(rows)} attempts in a row brought nothing and the diagnosis is covered")
     choice = choose(search)
@@ -81,10 +80,10 @@ def _next(state: State, rows: list[Attempt], ranked: list[Diagnosis]) -> State:
     return {"next": "coder", "plan": _plan(rows, choice, best["n"], why, profiled=bool(ranked))}
 
 
-def _novel(state: State, sketch: Sketch, hints: Hints) -> bool:
+def _novel(state: State, hints: Hints) -> bool:
     """Whether the hints lower to a kernel that no attempt was: a hint that changes nothing is no attempt."""
     try:
-        sha = runs.digest(candidate(state, sketch, hints))
+        sha = runs.digest(candidate(state, hints))
     except (Unsupported, TaskError):
         return False
     return all(row["source"] != sha for row in state["rows"])

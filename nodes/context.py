@@ -13,34 +13,38 @@ class Context(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    backend: Literal["cpp"] = Field("cpp", description="Target that the kernel is written for: cpp is C++ with OpenMP and SIMD.")
+    backend: Literal["cpp"] = Field(
+        default="cpp", description="Target that the kernel is written for: cpp is C++ with OpenMP and SIMD."
+    )
     model: str = Field(
-        "builtin",
+        default="builtin",
         min_length=1,
         description="Chat model of the thinking agents; builtin is the rule-based optimiser that needs no key and no network.",
         json_schema_extra={"langgraph_nodes": ["designer", "coder", "conductor"]},
     )
     precision: Precision = Field(
-        "strict", description="Precision policy that both sides obey and that is named beside every number."
+        default="strict", description="Precision policy that both sides obey and that is named beside every number."
     )
-    attempts: int = Field(15, ge=1, le=1000, description="Most attempts before the run stops.")
-    minutes: float | None = Field(None, gt=0, description="Most minutes of work before the run stops; empty for no limit.")
-    max_tokens: int | None = Field(None, ge=0, description="Most chat-model tokens before the run stops; empty for no limit.")
+    attempts: int = Field(default=15, ge=1, le=1000, description="Most attempts before the run stops.")
+    minutes: float | None = Field(default=None, gt=0, description="Most minutes of work before the run stops; empty for no limit.")
+    max_tokens: int | None = Field(
+        default=None, ge=0, description="Most chat-model tokens before the run stops; empty for no limit."
+    )
     max_usd: float | None = Field(
-        None, ge=0, description="Most US dollars for chat models before the run stops; empty for no limit."
+        default=None, ge=0, description="Most US dollars for chat models before the run stops; empty for no limit."
     )
-    search: Literal["line"] = Field("line", description="Shape of the search: line is one attempt after another.")
+    search: Literal["line"] = Field(default="line", description="Shape of the search: line is one attempt after another.")
     profile: bool = Field(
-        True,
+        default=True,
         description="Read the profiler's counters; off is the ablation that goes by time alone.",
         json_schema_extra={"langgraph_nodes": ["profiler"]},
     )
     recall: bool = Field(
-        True,
+        default=True,
         description="Start from the best kernel that earlier runs left for this task, backend, device and precision.",
         json_schema_extra={"langgraph_nodes": ["admit"]},
     )
-    home: str = Field("", description="Folder of runs, checkpoints and the store; empty for $PRAGMA_HOME or ~/.pragma.")
+    home: str = Field(default="", description="Folder of runs, checkpoints and the store; empty for $PRAGMA_HOME or ~/.pragma.")
 
 
 def settings(runtime: Runtime[Context]) -> Context:
