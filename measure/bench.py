@@ -126,7 +126,7 @@ class Bench:
     def _confirmed(self, candidate: str, evidence: dict[str, Any]) -> Verdict:
         session = self._opened()
         try:
-            session.open()
+            session.warm_up()
             trial = judge.begin(session, candidate)
             with contextlib.closing(_Killed(trial)):
                 trial.evidence = evidence = {**evidence, **trial.evidence}

@@ -100,6 +100,12 @@ class Host:
         self._stop()
         self.start()
 
+    def hang_up(self) -> None:
+        """Lets the server know that it may end, without waiting for it."""
+        self.closed = True
+        if self.control is not None:
+            self.control.close()
+
     def close(self) -> None:
         """Kills the sandbox and reaps it, for good; closing twice is harmless."""
         self.closed = True

@@ -53,7 +53,7 @@ class Case:
 
 
 class Session:
-    """Starts both sandboxes at once; `open` waits for the reference."""
+    """Starts the reference's sandbox at once and the candidates' as soon as the task has proved to be one."""
 
     def __init__(self, task: Task, policy: Policy, tier: str, bounds: Limits, parent: Path | None) -> None:
         self.task, self.policy, self.tier, self.limits = task, policy, tier, bounds
@@ -62,12 +62,23 @@ class Session:
         self.cache.mkdir(parents=True, exist_ok=True)
         self.threads = min(limits.cores(), int(os.environ.get("OMP_NUM_THREADS") or limits.cores()))
         self.reference_host = Host("reference", self._reference_box(), self.scratch.ref, bounds)
-        self.candidate_host = Host("candidate", self._candidate_box(), self.scratch.cand, bounds)
+        self._candidate_host: Host | None = None
         self.reference: Child | None = None
         self.meta: Message = {}
         self.pool: dict[str, Case] = {}
         self.skipped: dict[str, str] = {}
         self.serial = 0
+
+    @property
+    def candidate_host(self) -> Host:
+        """The candidates' sandbox, started on first use (its imports then overlap with the making of cases)."""
+        if self._candidate_host is None:
+            self._candidate_host = Host("candidate", self._candidate_box(), self.scratch.cand, self.limits)
+        return self._candidate_host
+
+    def warm_up(self) -> None:
+        """Starts the candidates' sandbox without waiting for it."""
+        _ = self.candidate_host
 
     def _reference_box(self) -> Box:
         folder = Path(self.task.path).parent
@@ -88,6 +99,7 @@ class Session:
             self.ask_reference(self._setup(), self.limits.start_s)
             self.meta = self.ask_reference({"op": "open", "task": dataclasses.asdict(self.task), "seed": fresh_seed(),
                                             "given": str(self.scratch.given)}, self.limits.load_s)
+            self.warm_up()
         return self.meta
 
     def _setup(self) -> Message:
@@ -195,8 +207,11 @@ class Session:
 
     def close(self) -> None:
         """Ends both sandboxes and removes the folder."""
-        self.reference_host.close()
-        self.candidate_host.close()
+        hosts = [h for h in (self.reference_host, self._candidate_host) if h is not None]
+        for host in hosts:
+            host.hang_up()
+        for host in hosts:
+            host.close()
         for case in self.pool.values():
             case.drop()
         self.pool.clear()

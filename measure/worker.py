@@ -104,7 +104,8 @@ class Worker:
 
         New contents come in the same memory as the last, so that a cache keyed on addresses gives itself away.
         """
-        runs, outputs, inputs = [], [], None
+        runs: list[dict[str, Any]] = []
+        outputs, inputs = [], None
         for path in request["inputs"]:
             inputs = values.reread(path, inputs)
             start = time.perf_counter()
