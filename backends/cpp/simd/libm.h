@@ -25,7 +25,6 @@ PRAGMA_LIBM1(tanh, std::tanh(x))
 PRAGMA_LIBM1(asinh, std::asinh(x))
 PRAGMA_LIBM1(acosh, std::acosh(x))
 PRAGMA_LIBM1(atanh, std::atanh(x))
-PRAGMA_LIBM1(sigmoid, 1 / (1 + std::exp(-x)))
 PRAGMA_LIBM1(erf, std::erf(x))
 PRAGMA_LIBM1(erfc, std::erfc(x))
 PRAGMA_LIBM1(lgamma, std::lgamma(x))
@@ -35,6 +34,10 @@ PRAGMA_LIBM1(round, std::nearbyint(x))
 PRAGMA_LIBM1(trunc, std::trunc(x))
 PRAGMA_LIBM2(atan2, std::atan2(x, y))
 
+template <class T> inline T sigmoid_one(T x) {
+  T e = std::exp(-std::abs(x));
+  return (x < 0 ? e : T(1)) / (1 + e);
+}
 template <class T> inline T pow_one(T x, T y) {
   if constexpr (std::is_floating_point_v<T>) return std::pow(x, y);
   else {
@@ -57,12 +60,13 @@ template <class T> inline T mod_one(T x, T y) {  // the sign of the divisor, as 
 template <class T> inline T floordiv_one(T x, T y) {
   if constexpr (std::is_floating_point_v<T>) {
     if (y == 0) return x / y;
-    T q = (x - mod_one(x, y)) / y;
+    T r = std::fmod(x, y), q = (x - r) / y - (r != 0 && (y < 0) != (r < 0));
     if (q == 0) return std::copysign(T(0), x / y);
     T f = std::floor(q);
     return q - f > T(0.5) ? f + 1 : f;
   } else return y == 0 ? 0 : y == T(-1) ? -x : x / y - (x % y != 0 && (x < 0) != (y < 0));
 }
+PRAGMA_LIBM1(sigmoid, sigmoid_one(x))
 PRAGMA_LIBM2(pow, pow_one(x, y))
 PRAGMA_LIBM2(mod, mod_one(x, y))
 PRAGMA_LIBM2(floordiv, floordiv_one(x, y))
