@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sketch.ir import Affine, Call, Expr, Gather, Load, Op, reads
+from sketch.ir import Affine, Expr, Gather, Load, Op, Sketch, reads
 from sketch.values import Builder, cast, rewrite, substitute
 
 
@@ -56,4 +56,15 @@ def inline(ops: list[Op], table: Mapping[str, Op]) -> list[Op]:
     return [replace(op, expr=rewrite(op.expr, change), guard=op.guard and rewrite(op.guard, change)) for op in kept]
 
 
-__all__ = ["Call", "inline", "plain", "prune"]
+def recomputable(sketch: Sketch, op: Op, ops: Sequence[Op]) -> bool:
+    """A temporary whose readers each run over all of its axes anyway, so that nothing is computed more often than read."""
+    if sketch.tensors[op.out].role != "temp" or not plain(op) or not op.axes:
+        return False
+    mine = {a.name for a in op.axes}
+    for reader in ops:
+        for node in reads(reader):
+            if node.tensor == op.out:
+                bare = all(len(i.terms) == 1 and not i.const for i in node.index) and isinstance(node, Load)
+                if not bare or reader.kind not in ("compute", "reduce") or {a.name for a in (*reader.axes, *reader.over)} != mine:
+                    return False
+    return True

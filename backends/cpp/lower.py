@@ -11,13 +11,14 @@ from math import prod
 from backends.cpp import gemm, simd
 from backends.cpp.expr import SCALAR, STORAGE, Text
 from backends.cpp.names import safe
-from backends.cpp.plan import Loops, Plan, lanes, plan
-from backends.cpp.stages import Stage, close, lane_stage, merged, neutral, own_axes, prepared, row_stage, sweep
+from backends.cpp.plan import Loops, Plan, lanes, plan, vector_axis
+from backends.cpp.stages import Stage, close, lane_stage, merged, neutral, online_stage, own_axes, prepared, row_stage, sweep
 from sketch.hints import get, number
 from sketch.ir import BYTES, Op, Sketch, Tensor
+from sketch.pairs import Pair, pairs
 from sketch.values import Unsupported
 
-PIECES = ("core", "mem", "half", "reduce", "basic", "parallel")
+PIECES = ("core", "mem", "half", "reduce", "basic", "parallel", "fold")
 SMALL = 4096  # elements of a temporary that stands on the stack
 CHUNKS = 64  # partial results of a cross reduction: fixed, so that the sum is the same for any number of threads
 BLOCK = 2048  # elements of one block of an elementwise nest
@@ -160,12 +161,33 @@ def _range(text: Text, stage: Stage, block: int, begin: str, end: str) -> None:
         sweep(text, "body", "first", "last")
     else:
         _locals(text, stage)
-        for op in loops.ops:
-            text.add(f"// {op.out}: {op.kind} {op.combiner}")
-            row_stage(text, stage, op)
+        _rows(text, stage)
     for name in stage.cross:
         text.add(f"{name}_flush();")
     close(text)
+
+
+def _rows(text: Text, stage: Stage) -> None:
+    online = get(stage.sketch, "passes", stage.loops.position) == "online"
+    found = {p.first: p for p in pairs(stage.loops.ops) if online and one_pass(stage, p)}
+    made = {o.out: o for o in stage.loops.ops}
+    seconds = {p.second for p in found.values()}
+    for op in stage.loops.ops:
+        pair = found.get(op.out)
+        if op.out in seconds:
+            continue
+        text.add(f"// {op.out}: {op.kind} {op.combiner}{' with ' + pair.second if pair else ''}".rstrip())
+        if pair:
+            online_stage(text, stage, op, made[pair.second], pair.kind)
+        else:
+            row_stage(text, stage, op)
+
+
+def one_pass(stage: Stage, pair: Pair) -> bool:
+    """Whether the pair folds along the lanes to one scalar per point."""
+    first = next(o for o in stage.loops.ops if o.out == pair.first)
+    free, over = own_axes(first, stage.loops)
+    return not free and bool(over) and vector_axis(first, stage.loops) in over and not {pair.first, pair.second} & stage.cross
 
 
 def _buffer(text: Text, stage: Stage, name: str, slot: int) -> None:

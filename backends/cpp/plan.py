@@ -9,7 +9,7 @@ from math import prod
 from sketch.hints import get, number
 from sketch.ir import BYTES, Affine, Axis, Call, Expr, Gather, Index, Load, Nest, Op, Sketch, reads, walk
 from sketch.nest import nests
-from sketch.prune import inline, plain
+from sketch.prune import inline, recomputable
 from sketch.values import Unsupported, intern, rewrite
 
 SHORT = 16  # a row shorter than this leaves most of a vector empty: lanes then run over rows
@@ -53,7 +53,7 @@ def _fused(sketch: Sketch) -> Sketch:
     ops = list(sketch.ops())
     size = {a.name: sketch.extent(a) for o in ops for a in (*o.axes, *o.over)}
     if get(sketch, "stage") == "recompute" or get(sketch, "fuse") == "none":
-        ops = inline(ops, {o.out: o for o in ops if _recomputable(sketch, o, ops)})
+        ops = inline(ops, {o.out: o for o in ops if recomputable(sketch, o, ops)})
     if get(sketch, "fuse") == "none":
         return replace(sketch, nests=tuple(nests(ops, size, fuse=False)))
     regrouped = []
@@ -63,20 +63,6 @@ def _fused(sketch: Sketch) -> Sketch:
         if members:
             regrouped.append(Nest(nest.parallel, members))
     return replace(sketch, nests=tuple(regrouped))
-
-
-def _recomputable(sketch: Sketch, op: Op, ops: Sequence[Op]) -> bool:
-    """A temporary whose readers each run over all of its axes anyway, so that nothing is computed more often than read."""
-    if sketch.tensors[op.out].role != "temp" or not plain(op) or not op.axes:
-        return False
-    mine = {a.name for a in op.axes}
-    for reader in ops:
-        for node in reads(reader):
-            if node.tensor == op.out:
-                bare = all(len(i.terms) == 1 and not i.const for i in node.index) and isinstance(node, Load)
-                if not bare or reader.kind not in ("compute", "reduce") or {a.name for a in (*reader.axes, *reader.over)} != mine:
-                    return False
-    return True
 
 
 def _folding(op: Op) -> Op:

@@ -8,10 +8,11 @@ from math import prod
 
 from backends.cpp.expr import SCALAR, STORAGE, WIDE, Scope, Text, axes_of, offset, widened, write
 from backends.cpp.plan import Loops, vector_axis
+from backends.cpp.simd import FUNCTIONS
 from sketch.ir import Affine, Call, Const, Expr, Load, Op, Sketch, children
 from sketch.values import cast
 
-FLUSH = 64  # f32 partial sums are added to a double total after this many steps: error stays at a few ulp at any length
+FLUSH = 64  # steps of an f32 partial sum before it goes to a double total, as in simd/fold.h
 NEUTRAL = {"sum": "0", "prod": "1", "any": "0", "all": "-1"}
 
 
@@ -304,32 +305,49 @@ def _captures(outer: Sequence[str]) -> str:
 
 
 def _value_fold(text: Text, stage: Stage, op: Op, lane: str, outer: list[str]) -> str:
-    kind, extent = widened(op.expr), stage.loops.extent[lane]
+    kind = widened(op.expr)
     deep = op.combiner == "sum" and kind == "f32"
-    scalar, wide = SCALAR[kind], f"like<V, {SCALAR[kind]}>" if kind != "b1" else "mask_t<V>"
-    args = "".join(f"{a}, " for a in outer)
-    horizontal = {"sum": "hsum", "prod": "hprod", "max": "hmax", "min": "hmin"}[op.combiner]
-    text.add(f"{'double' if deep else scalar} total = {neutral(op)};")
-    text.add(f"{scalar} tail = {neutral(op)};")
+    text.add(f"{'double' if deep else SCALAR[kind]} total = {neutral(op)};")
     for a in outer:
         loop(text, a, stage.loops.extent[a])
-    text.add(f"int64_t v0 = 0, whole = {extent} / lanes<V> * lanes<V>;")
-    text.add("while (v0 < whole) {")
-    text.add(f"const int64_t stop = std::min<int64_t>(whole, v0 + {FLUSH if deep else 1 << 20} * UNROLL * lanes<V>);")
-    text.add(f"{wide} part[UNROLL];")
-    text.add(f"for (auto& p : part) p = bc<{wide}>({neutral(op)});")
-    text.add("for (; v0 + UNROLL * lanes<V> <= stop; v0 += UNROLL * lanes<V>) {")
-    text.add("#pragma GCC unroll 16")
-    merged_part = merged(op, "part[u]", f"term(V{{}}, {args}v0 + u * lanes<V>)")
-    text.add(f"for (int u = 0; u < UNROLL; ++u) part[u] = {merged_part};")
-    close(text)
-    text.add(f"for (; v0 < stop; v0 += lanes<V>) part[0] = {merged(op, 'part[0]', f'term(V{{}}, {args}v0)')};")
-    text.add(f"for (int u = 1; u < UNROLL; ++u) part[0] = {merged(op, 'part[0]', 'part[u]')};")
-    text.add(f"total = {merged(op, 'total', f'{horizontal}(part[0])')};")
-    close(text)
-    text.add(f"for (; v0 < {extent}; ++v0) tail = {merged(op, 'tail', f'term(float{{}}, {args}v0)')};")
+    text.add(f"total = fold<{op.combiner.capitalize()}, V, UNROLL>(total, 0, {stage.loops.extent[lane]}, {_along(outer)});")
     close(text, len(outer))
-    return f"{scalar}({merged(op, 'total', 'tail')})"
+    return f"{SCALAR[kind]}(total)"
+
+
+def _along(outer: Sequence[str]) -> str:
+    """The term as a function of the lane position alone."""
+    if not outer:
+        return "term"
+    return f"[&](auto tag, const int64_t lane) {{ return term(tag, {', '.join(outer)}, lane); }}"
+
+
+def online_stage(text: Text, stage: Stage, first: Op, second: Op, kind: str) -> None:
+    """Two dependent reductions in one pass (see sketch.pairs); both results are scalars of the point."""
+    lane = vector_axis(first, stage.loops)
+    assert lane is not None
+    outer = [a for a in own_axes(first, stage.loops)[1] if a != lane]
+    text.pieces.add("online")
+    text.add("{")
+    scope = hoist(text, first, [lane, *outer], stage.scope(lane), arrays=False)
+    text.add(f"auto term = [&]<class T>(T, {_captures(outer)}const int64_t {lane}) -> T {{")
+    text.add(f"return {write(text, first.expr, scope)};")
+    text.add("};")
+    text.add(f"float high = {neutral(first)}; double total = 0;" if kind == "exp" else "double count = 0, mean = 0, squares = 0;")
+    for a in outer:
+        loop(text, a, stage.loops.extent[a])
+    if kind == "exp":
+        piece, name = FUNCTIONS["libm" if stage.libm else "poly"]["exp"]
+        text.pieces.add(piece)
+        exp = f"[](auto x) {{ return {name}(x); }}"
+        text.add(f"peak_and_total<V, UNROLL>(high, total, 0, {stage.loops.extent[lane]}, {_along(outer)}, {exp});")
+    else:
+        text.add(f"moments<V, UNROLL>(count, mean, squares, 0, {stage.loops.extent[lane]}, {_along(outer)});")
+    close(text, len(outer))
+    text.add("using T = float;")
+    store(text, stage, first, "high" if kind == "exp" else "float(mean * count)", None)
+    store(text, stage, second, "float(total)" if kind == "exp" else "float(squares)", None)
+    close(text)
 
 
 def _arg_fold(text: Text, stage: Stage, op: Op, lane: str, outer: list[str]) -> str:
@@ -351,6 +369,3 @@ def _arg_fold(text: Text, stage: Stage, op: Op, lane: str, outer: list[str]) -> 
     text.pieces.add("arg")
     text.add(f"const auto winner = arg_better<{'true' if 'max' in which else 'false'}>(h{which}(best, at), Arg<{scalar}, {index}>{{tail, tail_at}});")
     return "int64_t(winner.at)"
-
-
-__all__ = ["Load", "STORAGE", "Stage", "lane_stage", "own_axes", "row_stage", "sweep"]
