@@ -5,20 +5,22 @@ from typing import Any, Literal
 
 from nodes.state import Outcome, Prediction, Speedup
 
-TIE = 0.03
+TIE = 1.03  # a ratio below this is a tie, whatever the intervals say
+WIDE = 1.5  # an interval whose ends differ by more than this says little about its median
 ENOUGH = 0.5  # a prediction holds when its metric moved by at least this share of the predicted amount
 
 
-def noise(new: Speedup, old: Speedup) -> float:
-    """The relative difference of two medians that both intervals together could explain, at least the tie of 3 %."""
-    return max(TIE, math.hypot(_half_width(new), _half_width(old)))
-
-
 def compare(new: Speedup, old: Speedup) -> Literal["faster", "slower", "tie"]:
-    """Two speed-ups over the same baseline, each measured in pairs with it."""
-    ratio = new["median"] / old["median"] if old["median"] > 0 else math.inf
-    margin = noise(new, old)
-    return "faster" if ratio > 1 + margin else "slower" if ratio < 1 / (1 + margin) else "tie"
+    """Two speed-ups over the same baseline; they differ when each median lies outside the other's interval."""
+    if _above(new, old):
+        return "faster"
+    return "slower" if _above(old, new) else "tie"
+
+
+def better(new: Speedup, old: Speedup) -> bool:
+    """Faster; or not told apart only because the old one was measured badly, and good for more at the least."""
+    badly = old["high"] > WIDE * old["low"]
+    return compare(new, old) == "faster" or (badly and compare(new, old) == "tie" and new["low"] > TIE * old["low"])
 
 
 def moved(prediction: Prediction, now: dict[str, Any], before: dict[str, Any]) -> float | None:
@@ -49,6 +51,6 @@ def _held(prediction: Prediction, change: float) -> bool:
     return signed >= ENOUGH * prediction["by"]
 
 
-def _half_width(speedup: Speedup) -> float:
-    low, high, median = speedup.get("low", speedup["median"]), speedup.get("high", speedup["median"]), speedup["median"]
-    return (high - low) / 2 / median if median > 0 else 0.0
+def _above(left: Speedup, right: Speedup) -> bool:
+    apart = left["low"] > right["median"] and right["high"] < left["median"]
+    return apart and left["median"] > TIE * right["median"]

@@ -8,7 +8,7 @@ from knowledge import runs
 from measure.verdict import Verdict
 from nodes import benches
 from nodes.context import Context, settings
-from nodes.outcome import compare
+from nodes.outcome import better
 from nodes.progress import Clock
 from nodes.state import Attempt, Best, State
 
@@ -32,7 +32,7 @@ def verifier(state: State, runtime: Runtime[Context]) -> State:
         best = _as_best(again) if again["verdict"] == "ok" else None
     row = _judged(_row(state, plan["n"]), bench.judge(_source(state, _row(state, plan["n"])["source"])))
     row["seconds"] = row.get("seconds", 0.0) + clock.seconds()
-    if row["verdict"] == "ok" and (best is None or compare(row["speedup"], best["speedup"]) == "faster"):
+    if row["verdict"] == "ok" and (best is None or better(row["speedup"], best["speedup"])):
         row["kept"] = True
         best = _as_best(row)
     _tell(clock, row, best, context)

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -87,6 +88,53 @@ def test_killed_from_outside_while_it_measures(tmp_path, tiny):
     assert code == 0, errors
     assert next(event["n"] for event in events if event["event"] == "attempt") == 2
     _check(home)
+
+
+@pytest.mark.slow
+def test_two_runs_at_once_in_one_home(tmp_path, tiny):
+    program = [sys.executable, str(ROOT / "tests/graph/killed.py"), str(tmp_path), str(tiny), "", ""]
+    both = [subprocess.Popen(program, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(2)]
+    ended = [(working.communicate(timeout=300)[1], working.returncode) for working in both]
+    assert [code for _, code in ended] == [0, 0], ended
+    listed = runs.listing(tmp_path)
+    assert [(row["status"], row["result"]["verified"]) for row in listed] == [("finished", True)] * 2
+    for name in ("store.sqlite", "checkpoints.sqlite"):
+        with sqlite3.connect(tmp_path / name) as database:
+            assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    with sqlite3.connect(tmp_path / "store.sqlite") as database:
+        ((stored,),) = database.execute("SELECT speedup FROM kernels").fetchall()
+    assert stored == max(row["result"]["speedup"]["eager"]["median"] for row in listed)
+
+
+@pytest.mark.slow
+def test_on_another_machine_the_best_is_measured_anew(tmp_path, tiny):
+    config, context = {"configurable": {"thread_id": "moved"}}, Context(attempts=2, home=str(tmp_path))
+    with SqliteSaver.from_conn_string(str(tmp_path / "checkpoints.sqlite")) as saver:
+        graph = build.build(saver)
+        state = graph.invoke({"task": str(tiny)}, config, context=context, interrupt_after=["profiler"])
+        assert [row["n"] for row in state["rows"]] == [1]
+        elsewhere = {"environment": {**state["environment"], "digest": "elsewhere"}, "best": {**state["best"], "time_ms": -1.0}}
+        graph.update_state(config, elsewhere, as_node="profiler")
+        told = list(graph.stream(None, config, context=context, stream_mode="custom"))
+        after = graph.get_state(config).values
+    assert any("another machine" in event.get("message", "") for event in told if event["event"] == "note")
+    assert [row["n"] for row in after["rows"]] == [1, 2]
+    assert after["best"]["time_ms"] > 0
+    assert after["environment"]["digest"] == state["environment"]["digest"]
+
+
+@pytest.mark.slow
+def test_a_task_that_changes_during_the_run_is_told(tmp_path, tiny):
+    run_id, events = start(tiny, Context(home=str(tmp_path), attempts=2))
+    for event in events:
+        if event["event"] == "outcome":
+            break
+    events.close()
+    tiny.write_text(tiny.read_text().replace("* 2", "* 3"))
+    list(resume(run_id, str(tmp_path)))
+    result = runs.result(tmp_path, run_id)
+    assert (result["stop_reason"], result["verified"]) == ("bad-task", False)
+    assert "has changed since this run began" in result["message"]
 
 
 def test_an_unknown_run_is_refused_before_any_work(tmp_path):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nodes.outcome import compare, judge, moved, noise
+from nodes.outcome import better, compare, judge, moved
 
 
 def _speedup(median, width=0.02):
@@ -27,9 +27,14 @@ def test_compare(new, old, expected):
     assert compare(new, old) == expected
 
 
-def test_noise_is_never_below_the_tie():
-    assert noise(_speedup(1, 0), _speedup(1, 0)) == 0.03
-    assert noise(_speedup(1, 0.3), _speedup(1, 0.4)) == pytest.approx(0.5)
+def test_a_badly_measured_best_gives_way_to_a_surer_one():
+    lucky = {"median": 25.3, "low": 0.75, "high": 372.0, "n": 43}
+    sure = {"median": 0.95, "low": 0.93, "high": 0.97, "n": 60}
+    assert compare(sure, lucky) == "tie"
+    assert better(sure, lucky)
+    assert not better(lucky, sure)
+    assert not better(_speedup(1.02), _speedup(1.0))
+    assert better(_speedup(1.2), _speedup(1.0))
 
 
 @pytest.mark.parametrize(
