@@ -86,7 +86,8 @@ def built(source: str, flags: str, run: Callable = subprocess.run) -> Path:
         done = run([*compiler()[0], *shlex.split(flags), "-o", f"{scratch}/{name}", str(text)], capture_output=True, text=True)
         lines = done.stderr.replace(scratch + "/", "").splitlines()
         if done.returncode:
-            raise RuntimeError("\n".join(["the C++ build failed", *([e for e in lines if "error:" in e or "undefined" in e] or lines)[:5]]))
+            told = [line for line in lines if "error:" in line or "undefined" in line] or lines
+            raise RuntimeError("\n".join(["the C++ build failed", *told[:5]]))
         return Path(scratch, name).replace(folder / name)
 
 
