@@ -92,8 +92,9 @@ def _null_passes(session: Session, name: str, case: Case, cases: list[Case]) -> 
             flat = _null(name, index, case, cases, source)
             if flat is None:
                 return False
-            found = compare.deviation(flat, want)
-            if found.kind or found.error > (0.0 if want.exact else judge.limit(session, case, index, cases)):
+            bound = 0.0 if want.exact else judge.limit(session, case, index, cases)
+            found = compare.deviation(flat, want, bound)
+            if found.kind or found.error > bound:
                 return False
         return True
     finally:

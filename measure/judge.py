@@ -58,6 +58,7 @@ def refused(reply: Message, kind: str, evidence: dict[str, Any]) -> Rejected:
 def begin(session: Session, source: str) -> Trial:
     """A candidate that is loaded, constructed and holds the reference's weights."""
     meta = session.open()
+    session.cases()  # before the spawn: their size sets the child's limits
     trial = Trial(session, session.spawn())
     try:
         _load(trial, source)

@@ -21,6 +21,7 @@ LONG_NS, CHEAP_NS = 200_000_000, 100_000
 WIDTH = 0.02
 RESAMPLES = 1000
 SETTLE_S = 0.001
+CALIBRATION_S = 0.25
 LIE, SLACK_NS = 0.3, 500_000
 DISTURBED, TENTH = 0.3, 0.1
 
@@ -141,9 +142,11 @@ def compare(candidate: Side, baseline: Side, budget_s: float) -> dict[str, Any]:
 
 def calibrated(side: Side) -> int:
     """Calls per sample so that a sample lasts at least a millisecond, two where a call is cheap; undisturbed calls decide."""
-    calls, floor = 1, float("inf")
+    calls, floor, start = 1, float("inf"), time.monotonic()
     for _ in range(12):
         floor = min(floor, side.sample(calls).per_call)
+        if time.monotonic() - start > CALIBRATION_S:
+            break
         wanted = int((2e6 if floor < CHEAP_NS else 1e6) / floor) + 1
         if floor > 20e6 or (wanted <= calls and calls > 1):
             break
@@ -188,7 +191,8 @@ def latency_ns(pairs: Pairs) -> float:
 def corrected(pairs: Pairs) -> Pairs:
     """No sample counts for less than the judge's clock saw of it: a small lie gains nothing, a claim too long only harms itself."""
     usual = latency_ns(pairs)
-    candidate, baseline = ([replace(s, ns=max(s.ns, int(s.gap_ns - usual))) for s in side] for side in (pairs.candidate, pairs.baseline))
+    both = (pairs.candidate, pairs.baseline)
+    candidate, baseline = ([replace(s, ns=max(s.ns, int(s.gap_ns - usual))) for s in side] for side in both)
     return Pairs(candidate, baseline, pairs.wall_s, pairs.machine_s)
 
 

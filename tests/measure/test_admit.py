@@ -1,5 +1,7 @@
 """Admission: what is wrong with a task is one line with a kind; what is weak about it is told."""
 
+from dataclasses import replace
+
 import pytest
 
 from measure.bench import Bench
@@ -54,6 +56,9 @@ def test_a_broken_task_is_named(write_task, quick, kind):
 def test_a_reference_that_dies_or_hangs_is_the_tasks_fault(write_task, quick):
     with Bench(write_task(source("__import__('os')._exit(1)"), "dies"), limits=quick) as bench:
         assert bench.admit()["kind"] == "reference-crash"
+    short = replace(quick, load_s=1.0)
+    with Bench(write_task(source("__import__('time').sleep(600)"), "hangs"), limits=short) as bench:
+        assert bench.admit()["kind"] == "reference-timeout"
 
 
 WEAK = {
