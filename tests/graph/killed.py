@@ -1,7 +1,7 @@
-"""A run that dies by SIGKILL in one node: `killed.py HOME TASK NODE begin|end` (an empty TASK resumes the home's only run).
+"""A run that dies by SIGKILL in one node: `killed.py HOME TASK NODE` (an empty TASK resumes the home's only run).
 
-`begin` kills before the node's first line, `end` after its last one, when everything it writes is written and its
-checkpoint is not: the worst moment. An empty NODE lets the run finish. Prints each event as one JSON line.
+It dies after the node's last line, when everything that the node writes is written and its checkpoint is not: the worst
+moment. An empty NODE lets the run finish. Prints each event as one JSON line.
 """
 
 import functools
@@ -19,21 +19,20 @@ from knowledge import runs
 ATTEMPTS = 3
 
 
-def deadly(node, moment):
-    """The node with a SIGKILL before or after it."""
+def deadly(node):
+    """The node with a SIGKILL after it."""
 
     @functools.wraps(node)
     def killed(state, runtime):
-        if moment == "end":
-            node(state, runtime)
+        node(state, runtime)
         os.kill(os.getpid(), signal.SIGKILL)
 
     return killed
 
 
-def main(home, task, node, moment):
+def main(home, task, node):
     if node:
-        build.NODES[node] = deadly(build.NODES[node], moment)
+        build.NODES[node] = deadly(build.NODES[node])
     if task:
         _, events = start(task, Context(home=home, attempts=ATTEMPTS))
     else:

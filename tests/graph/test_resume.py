@@ -16,14 +16,15 @@ from graph.context import Context
 from graph.run import resume, start
 from knowledge import runs
 from knowledge.runs import RunError
+from nodes import benches
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "LANGGRAPH_STRICT_MSGPACK": "true"}
 ATTEMPTS = 3
 
 
-def _work(home, task="", node="", moment=""):
-    program = [sys.executable, str(ROOT / "tests/graph/killed.py"), str(home), str(task), node, moment]
+def _work(home, task="", node=""):
+    program = [sys.executable, str(ROOT / "tests/graph/killed.py"), str(home), str(task), node]
     done = subprocess.run(program, env={**ENVIRONMENT}, capture_output=True, text=True, timeout=300)
     return done.returncode, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
@@ -51,14 +52,14 @@ def _check(home):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("moment", ["begin", "end"])
-def test_killed_in_each_node_in_turn(tmp_path, tiny, moment):
+def test_killed_in_each_node_in_turn(tmp_path, tiny):
+    """At the worst moment: everything the node writes is written, its checkpoint is not."""
     home = tmp_path / "home"
     task = tiny
     for node in build.NODES:
-        code, _, errors = _work(home, task, node, moment)
+        code, _, errors = _work(home, task, node)
         assert code == -signal.SIGKILL, errors
-        assert runs.listing(home)[0]["status"] == ("finished" if (node, moment) == ("finish", "end") else "interrupted")
+        assert runs.listing(home)[0]["status"] == ("finished" if node == "finish" else "interrupted")
         assert _waiting(home)[0] == (node,)
         task = ""
     code, events, errors = _work(home)
@@ -73,7 +74,7 @@ def test_killed_in_each_node_in_turn(tmp_path, tiny, moment):
 @pytest.mark.slow
 def test_killed_from_outside_while_it_measures(tmp_path, tiny):
     home = tmp_path / "home"
-    program = [sys.executable, str(ROOT / "tests/graph/killed.py"), str(home), str(tiny), "", ""]
+    program = [sys.executable, str(ROOT / "tests/graph/killed.py"), str(home), str(tiny), ""]
     with subprocess.Popen(program, env=ENVIRONMENT, stdout=subprocess.PIPE, text=True) as working:
         for line in working.stdout:
             event = json.loads(line)
@@ -92,7 +93,7 @@ def test_killed_from_outside_while_it_measures(tmp_path, tiny):
 
 @pytest.mark.slow
 def test_two_runs_at_once_in_one_home(tmp_path, tiny):
-    program = [sys.executable, str(ROOT / "tests/graph/killed.py"), str(tmp_path), str(tiny), "", ""]
+    program = [sys.executable, str(ROOT / "tests/graph/killed.py"), str(tmp_path), str(tiny), ""]
     both = [subprocess.Popen(program, env=ENVIRONMENT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for _ in range(2)]
     ended = [(working.communicate(timeout=300)[1], working.returncode) for working in both]
     assert [code for _, code in ended] == [0, 0], ended
@@ -104,6 +105,16 @@ def test_two_runs_at_once_in_one_home(tmp_path, tiny):
     with sqlite3.connect(tmp_path / "store.sqlite") as database:
         ((stored,),) = database.execute("SELECT speedup FROM kernels").fetchall()
     assert stored == max(row["result"]["speedup"]["eager"]["median"] for row in listed)
+    _check_recall(tmp_path, tiny)
+
+
+def _check_recall(home, task):
+    """The next run starts from what the two left."""
+    run_id, events = start(task, Context(home=str(home), attempts=1))
+    told = {event["event"]: event for event in events if event["event"] in ("admitted", "attempt")}
+    assert told["admitted"]["known"] > 0
+    assert (told["attempt"]["n"], told["attempt"]["method"], told["attempt"]["verdict"]) == (1, "recall", "ok")
+    assert runs.result(home, run_id)["known"]["run_id"] in [row["run_id"] for row in runs.listing(home)]
 
 
 @pytest.mark.slow
@@ -115,8 +126,9 @@ def test_on_another_machine_the_best_is_measured_anew(tmp_path, tiny):
         assert [row["n"] for row in state["rows"]] == [1]
         elsewhere = {"environment": {**state["environment"], "digest": "elsewhere"}, "best": {**state["best"], "time_ms": -1.0}}
         graph.update_state(config, elsewhere, as_node="profiler")
-        told = list(graph.stream(None, config, context=context, stream_mode="custom"))
+        told = list(graph.stream(None, config, context=context, stream_mode="custom", interrupt_before=["finish"]))
         after = graph.get_state(config).values
+    benches.close(state["run_id"])
     assert any("another machine" in event.get("message", "") for event in told if event["event"] == "note")
     assert [row["n"] for row in after["rows"]] == [1, 2]
     assert after["best"]["time_ms"] > 0
