@@ -92,15 +92,20 @@ class Session:
 
     def open(self) -> Message:
         """Executes the task in the reference's sandbox (once); Rejected carries the TaskError's kind."""
-        if self.reference is None:
-            ref = str(self.scratch.ref)
-            env = {"TMPDIR": ref, "TORCHINDUCTOR_CACHE_DIR": f"{ref}/inductor", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
-            self.reference = self.reference_host.spawn(env, {"RLIMIT_CORE": 0})
-            self.ask_reference(self._setup(), self.limits.start_s)
-            self.meta = self.ask_reference({"op": "open", "task": dataclasses.asdict(self.task), "seed": fresh_seed(),
-                                            "given": str(self.scratch.given)}, self.limits.load_s)
+        if self.reference is None or not self.meta:
+            self._start_reference()
+            request = {"op": "open", "task": dataclasses.asdict(self.task), "seed": fresh_seed(), "given": str(self.scratch.given)}
+            self.meta = self.ask_reference(request, self.limits.load_s)
             self.warm_up()
         return self.meta
+
+    def _start_reference(self) -> None:
+        if self.reference is not None:
+            self.reference.kill()
+        ref = str(self.scratch.ref)
+        env = {"TMPDIR": ref, "TORCHINDUCTOR_CACHE_DIR": f"{ref}/inductor", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+        self.reference = self.reference_host.spawn(env, {"RLIMIT_CORE": 0})
+        self.ask_reference(self._setup(), self.limits.start_s)
 
     def _setup(self) -> Message:
         return {"op": "setup", "threads": self.threads, "matmul": self.policy.matmul, "cast": self.policy.cast}

@@ -57,7 +57,7 @@ def test_close_leaves_nothing(scale_task, quick, tmp_path, kernel_cache):
     with Bench(scale_task, limits=quick, scratch=scratch) as bench:
         assert bench.judge(HONEST)["ok"]
         assert holders(scratch) and list(scratch.iterdir())
-    assert not holders(scratch) and not list(scratch.iterdir())
+    assert gone(scratch, 2.0) and not list(scratch.iterdir())
     assert bench.judge(HONEST)["kind"] == "environment"
     bench.close()
 
@@ -65,7 +65,7 @@ def test_close_leaves_nothing(scale_task, quick, tmp_path, kernel_cache):
 def test_an_exception_closes_too(scale_task, quick, tmp_path, kernel_cache):
     with pytest.raises(KeyError), Bench(scale_task, limits=quick, scratch=tmp_path / "s"):
         raise KeyError
-    assert not holders(tmp_path / "s")
+    assert gone(tmp_path / "s", 2.0)
 
 
 @pytest.mark.parametrize(("tier", "end"), [("bubblewrap", "kill"), ("rlimits", "kill"), ("rlimits", "exit")])
