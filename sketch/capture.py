@@ -10,14 +10,16 @@ from typing import Any
 import torch
 from torch.export.graph_signature import InputKind, OutputKind
 
+from sketch import operators, views
 from sketch.ir import Affine, Const, DType, Expr, Op, Sketch, walk
 from sketch.names import finish
 from sketch.nest import nests
-from sketch.operators import HANDLERS
 from sketch.pointwise import DTYPE_OF, PARAMETRIC
 from sketch.prune import prune
+from sketch.registry import HANDLERS
 from sketch.values import Builder, Unsupported, Value, cast, compute_dtype
 
+REGISTERED = (operators, views)  # importing them fills HANDLERS
 COSTLY = {"exp", "expm1", "log", "log1p", "tanh", "sigmoid", "erf", "pow", "sin", "cos", "sqrt", "rsqrt", "div", "exp2", "log2"}
 
 
@@ -126,7 +128,24 @@ def _pointwise(b: Builder, node: torch.fx.Node, base: str, args: Sequence[Any], 
     return Value(aligned[0].dims, cast(expr, compute_dtype(out)), out)
 
 
-NUMBERS = {"add", "sub", "mul", "div", "rsub", "eq", "ne", "lt", "le", "gt", "ge", "remainder", "maximum", "minimum", "pow", "where"}
+NUMBERS = {
+    "add",
+    "sub",
+    "mul",
+    "div",
+    "rsub",
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "remainder",
+    "maximum",
+    "minimum",
+    "pow",
+    "where",
+}
 
 
 def _common(values: list[Value]) -> DType:
@@ -150,7 +169,11 @@ def _outputs(b: Builder, program: torch.export.ExportedProgram, results: list[An
         if spec.kind == OutputKind.USER_OUTPUT:
             if not isinstance(value, Value):
                 raise Unsupported("output", "every output must be a tensor")
-            _write(b, value, b.tensor("out" if position == 0 else f"out{position}", value.dtype, b.shape(value), "output", str(position)))
+            _write(
+                b,
+                value,
+                b.tensor("out" if position == 0 else f"out{position}", value.dtype, b.shape(value), "output", str(position)),
+            )
             position += 1
         elif spec.kind == OutputKind.BUFFER_MUTATION:
             state = next(t.name for t, _ in b.tensors.values() if t.role == "state" and t.source == spec.target)

@@ -30,7 +30,9 @@ HINTS: dict[str, Hint] = {
     "store": Hint(("cached", "streaming"), "outputs written through the caches, or past them"),
     "pages": Hint(("default", "huge"), "page size asked for under freshly allocated outputs", global_only=True),
     "stage": Hint(("recompute", "buffer"), "a value used twice in a nest is computed again, or kept in a row buffer"),
-    "passes": Hint(("separate", "online"), "dependent reductions (max then sum of exp; mean then squares) one by one, or in one pass"),
+    "passes": Hint(
+        ("separate", "online"), "dependent reductions (max then sum of exp; mean then squares) one by one, or in one pass"
+    ),
     "fuse": Hint(("all", "none"), "operations share nests as far as their axes agree, or each has its own", global_only=True),
     "tile_m": Hint((0, 48, 96, 144, 192, 288, 384, 768), "rows of a contraction's cache block; 0 lets the target choose"),
     "tile_n": Hint((0, 64, 128, 256, 512, 1024, 2048, 4096), "columns of a contraction's cache block"),

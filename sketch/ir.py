@@ -28,7 +28,7 @@ BINARY = (
     "add", "sub", "mul", "div", "max", "min", "pow", "mod", "floordiv", "atan2",
     "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "xor",
 )  # fmt: skip
-FUNCTIONS: dict[str, int] = {**{f: 1 for f in UNARY}, **{f: 2 for f in BINARY}, "where": 3, "cast": 1}
+FUNCTIONS: dict[str, int] = {**dict.fromkeys(UNARY, 1), **dict.fromkeys(BINARY, 2), "where": 3, "cast": 1}
 
 
 @dataclass(frozen=True)

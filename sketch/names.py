@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from sketch.ir import DTYPES, FUNCTIONS, KINDS, Affine, Axis, Nest, Op, Sketch, Tensor, reads
-from sketch.values import Builder, substitute
+from sketch.ir import DTYPES, FUNCTIONS, KINDS, Affine, Axis, Expr, Gather, Load, Nest, Op, Sketch, Tensor, reads
+from sketch.values import Builder, rewrite, substitute
 
 LETTERS = {1: ["N"], 2: ["B", "C"], 3: ["B", "T", "C"], 4: ["B", "C", "H", "W"], 5: ["B", "C", "D", "H", "W"]}
-RESERVED = {
-    "sketch", "dim", "input", "weight", "state", "constant", "temp", "output", "hint", "parallel", "serial", "for", "in", "over", "if", "from",
-    "gather", "index", "inf", "nan", "true", "false", "int", "float", "double", "bool", "char", "long", "short", "auto", "new", "delete", "class",
-    "struct", "template", "this", "return", "else", "while", "do", "switch", "case", "default", "const", "static", "void", "operator", "namespace",
-    "using", "union", "register", "volatile", "sizeof", "typename", "private", "public", "signed", "unsigned", "goto", "try", "throw", "catch",
-    *FUNCTIONS, *DTYPES, *KINDS,
-}  # fmt: skip
+_WORDS = """
+sketch dim input weight state constant temp output hint parallel serial for in over if from gather index inf nan true false let
+int float double bool char long short auto new delete class struct template this return else while do switch case default const
+static void operator namespace using union register volatile sizeof typename private public signed unsigned goto try throw catch
+def import lambda pass raise None True False is and or not del global nonlocal with as assert async await break continue elif
+except finally yield
+"""  # of the text form, of C++ and of Python
+RESERVED = {*FUNCTIONS, *DTYPES, *KINDS, *_WORDS.split()}
 Node = tuple[str, ...]
+Tensors = Mapping[str, tuple[Tensor, tuple[int, ...]]]
 
 
 def finish(name: str, b: Builder, groups: Sequence[Nest]) -> Sketch:
@@ -45,13 +47,12 @@ def finish(name: str, b: Builder, groups: Sequence[Nest]) -> Sketch:
         renamed[k]: replace(t, name=renamed[k], dims=tuple(dim_of[root(_tensor_node(k, i, n))] for i, n in enumerate(shape)))
         for k, (t, shape) in tensors.items()
     }
-    return Sketch(name, dims, declared, tuple(Nest(tuple(axes[a.name] for a in g.parallel), tuple(fix(o) for o in g.ops)) for g in groups))
+    return Sketch(
+        name, dims, declared, tuple(Nest(tuple(axes[a.name] for a in g.parallel), tuple(fix(o) for o in g.ops)) for g in groups)
+    )
 
 
-def _retensor(expr, renamed: Mapping[str, str]):  # type: ignore[no-untyped-def]
-    from sketch.ir import Gather, Load
-    from sketch.values import rewrite
-
+def _retensor(expr: Expr, renamed: Mapping[str, str]) -> Expr:
     return rewrite(expr, lambda n: replace(n, tensor=renamed[n.tensor]) if isinstance(n, Load | Gather) else n)
 
 
@@ -69,7 +70,7 @@ def _tensor_node(name: str, i: int, extent: int) -> Node:
     return ("one",) if extent == 1 else ("tensor", name, str(i))
 
 
-def _classes(b: Builder, ops: Sequence[Op], tensors: Mapping[str, tuple[Tensor, tuple[int, ...]]]):  # type: ignore[no-untyped-def]
+def _classes(b: Builder, ops: Sequence[Op], tensors: Tensors) -> Callable[[Node], Node]:
     """Union-find over axes and tensor dims: an index that is one bare axis ties the two."""
     parent: dict[Node, Node] = {}
 
@@ -88,7 +89,9 @@ def _classes(b: Builder, ops: Sequence[Op], tensors: Mapping[str, tuple[Tensor, 
     return root
 
 
-def _dim_names(tensors, ops, root, b: Builder, taken: set[str]) -> tuple[dict[str, int], dict[Node, str]]:  # type: ignore[no-untyped-def]
+def _dim_names(
+    tensors: Tensors, ops: Sequence[Op], root: Callable[[Node], Node], b: Builder, taken: set[str]
+) -> tuple[dict[str, int], dict[Node, str]]:
     dims: dict[str, int] = {}
     names: dict[Node, str] = {}
 
@@ -100,7 +103,9 @@ def _dim_names(tensors, ops, root, b: Builder, taken: set[str]) -> tuple[dict[st
             pick, k = f"{wish}{k}", k + 1
         names[node], dims[pick] = pick, extent
 
-    ordered = sorted(tensors.items(), key=lambda kv: ("input", "output", "weight", "state", "constant", "temp").index(kv[1][0].role))
+    ordered = sorted(
+        tensors.items(), key=lambda kv: ("input", "output", "weight", "state", "constant", "temp").index(kv[1][0].role)
+    )
     for key, (_, shape) in ordered:
         wishes = LETTERS.get(len(shape), ["D"] * len(shape))
         for i, extent in enumerate(shape):

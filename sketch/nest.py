@@ -71,7 +71,12 @@ def _joined(group: _Group, op: Op, size: Mapping[str, int]) -> list[str] | None:
     if shrinks and not _pointwise_over(group, op, kept):
         kept = []
     if not kept and group.parallel:
-        crosses = op.kind == "reduce" and not free and not op.combiner.startswith("arg") and set(group.parallel) <= {a.name for a in op.over}
+        crosses = (
+            op.kind == "reduce"
+            and not free
+            and not op.combiner.startswith("arg")
+            and set(group.parallel) <= {a.name for a in op.over}
+        )
         kept = group.parallel if crosses else []
         if not kept:
             return None

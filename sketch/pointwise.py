@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
 
@@ -25,7 +26,14 @@ SIMPLE_BINARY = {
     "maximum": "max", "minimum": "min", "div": "div", "mul": "mul", "atan2": "atan2", "remainder": "mod",
 }  # fmt: skip
 COMPARE = {"eq", "ne", "lt", "le", "gt", "ge"}
-LOGIC = {"logical_and": "and", "logical_or": "or", "logical_xor": "xor", "bitwise_and": "and", "bitwise_or": "or", "bitwise_xor": "xor"}
+LOGIC = {
+    "logical_and": "and",
+    "logical_or": "or",
+    "logical_xor": "xor",
+    "bitwise_and": "and",
+    "bitwise_or": "or",
+    "bitwise_xor": "xor",
+}
 
 
 def call(fn: str, *args: Expr) -> Expr:
@@ -136,9 +144,13 @@ def _rounded_div(x: Expr, y: Expr, mode: str | None) -> Expr:
     return call("trunc", quotient) if mode == "trunc" else quotient
 
 
+def _logic(fn: str, x: Expr, y: Expr) -> Expr:
+    return call(fn, cast(x, "b1"), cast(y, "b1"))
+
+
 # operators with scalar parameters: (expression, *positional args, **keyword args) -> expression
 PARAMETRIC: dict[str, Callable[..., Expr]] = {
-    "clamp": lambda x, min=None, max=None: clamp(x, min, max),  # noqa: A006
+    "clamp": lambda x, min=None, max=None: clamp(x, min, max),
     "clamp_min": lambda x, low: clamp(x, low, None),
     "clamp_max": lambda x, high: clamp(x, None, high),
     "pow": power,
@@ -164,8 +176,7 @@ PARAMETRIC: dict[str, Callable[..., Expr]] = {
     "rsub": lambda x, y, alpha=1: _scaled("sub", y, x, alpha),
     "div": lambda x, y, rounding_mode=None: _rounded_div(x, y, rounding_mode),
     "where": where,
-    **{name: (lambda fn: lambda x: call(fn, x))(fn) for name, fn in SIMPLE_UNARY.items()},
-    **{name: (lambda fn: lambda x, y: call(fn, x, y))(fn) for name, fn in SIMPLE_BINARY.items() if name != "div"},
-    **{name: (lambda fn: lambda x, y: call(fn, x, y))(name) for name in COMPARE},
-    **{name: (lambda fn: lambda x, y: call(fn, cast(x, "b1"), cast(y, "b1")))(fn) for name, fn in LOGIC.items()},
+    **{name: partial(call, fn) for name, fn in (SIMPLE_UNARY | SIMPLE_BINARY).items() if name != "div"},
+    **{name: partial(call, name) for name in COMPARE},
+    **{name: partial(_logic, fn) for name, fn in LOGIC.items()},
 }

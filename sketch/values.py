@@ -29,7 +29,10 @@ class Ragged(Exception):
 
 @dataclass(frozen=True)
 class Value:
-    """`dims` lists each logical dim's axes, outermost first (none for extent 1); `dtype` is torch's, `expr` computes in f32 for halves."""
+    """`dims` lists each logical dim's axes, outermost first (none for extent 1).
+
+    `dtype` is torch's; `expr` computes in f32 for halves and in i64 for integers.
+    """
 
     dims: Dims
     expr: Expr

@@ -40,7 +40,14 @@ def _inside(b: Builder, x: Value, at: Sequence[Affine]) -> Expr | None:
 
 
 def _window(
-    b: Builder, kind: str, out_dims: Sequence[str | None], over: Sequence[str], combiner: str, expr: Expr, guard: Expr | None, like: Value
+    b: Builder,
+    kind: str,
+    out_dims: Sequence[str | None],
+    over: Sequence[str],
+    combiner: str,
+    expr: Expr,
+    guard: Expr | None,
+    like: Value,
 ) -> Value:
     """One fold over window taps; the guard leaves out positions outside the input."""
     free = [a for a in out_dims if a is not None]
@@ -50,7 +57,9 @@ def _window(
     return Value(tuple((a,) if a else () for a in out_dims), Load(name, index, expr.dtype), like.dtype)
 
 
-def _slide(b: Builder, x: Value, out: Sequence[int], size: Sequence[int], stride: Sequence[int], pad: Sequence[int], dil: Sequence[int]) -> tuple[Value, list[str | None], list[str], list[Affine]]:
+def _slide(
+    b: Builder, x: Value, out: Sequence[int], size: Sequence[int], stride: Sequence[int], pad: Sequence[int], dil: Sequence[int]
+) -> tuple[Value, list[str | None], list[str], list[Affine]]:
     """Spatial axes of x replaced by stride * o + dilation * tap - padding."""
     if any(len(d) > 1 for d in x.dims[-len(out) :]):
         x = b.reshape(b.flat(x), b.shape(x))
@@ -71,8 +80,8 @@ def _slide(b: Builder, x: Value, out: Sequence[int], size: Sequence[int], stride
 
 
 def pool(
-    b: Builder, x: Value, shape: Sequence[int], size: Sequence[int], combiner: str, stride: Sequence[int] = (), padding: int | Sequence[int] = 0,
-    dilation: int | Sequence[int] = 1, ceil_mode: bool = False,
+    b: Builder, x: Value, shape: Sequence[int], size: Sequence[int], combiner: str, stride: Sequence[int] = (),
+    padding: int | Sequence[int] = 0, dilation: int | Sequence[int] = 1, ceil_mode: bool = False,
 ) -> Value:  # fmt: skip
     """A max or sum over windows of the trailing dims."""
     rank = len(size)

@@ -18,15 +18,12 @@ TORCH: dict[DType, str] = {
 
 def render(sketch: Sketch, cpp_source: str, task_source: str) -> str:
     """The whole file; it needs torch and a C++ compiler, nothing of this project."""
-    loader = ast.parse(LOADER.read_text())
-    text = LOADER.read_text().split('"""', 2)[2].strip() if ast.get_docstring(loader) else LOADER.read_text()
-    quote = "'''"
-    source = cpp_source.replace("\\", "\\\\") if "\\" in cpp_source else cpp_source
+    loader = LOADER.read_text().split('"""', 2)[2].strip()
     parts = [
-        f'"""ModelNew for {sketch.name}: generated C++, specialised for the shapes of the task. Needs torch and g++ or clang++."""\n',
+        f'"""ModelNew for {sketch.name}: C++ specialised for the shapes of the task. Needs torch and g++ or clang++."""\n',
         _model(task_source, "imports"),
-        f"SOURCE = {'' if source is not cpp_source else 'r'}{quote}\n{source}{quote}\n",
-        "# --- the loader: builds SOURCE once and keeps it by content hash\n" + text + "\n",
+        f"SOURCE = r'''\n{cpp_source}'''\n",
+        f"# --- the loader: builds SOURCE once and keeps it by content hash\n{loader}\n",
         "_kernel = load(SOURCE)\n",
         _model(task_source, "support"),
         _class(sketch, task_source),
@@ -90,7 +87,9 @@ def _forward(sketch: Sketch) -> list[str]:
         shape = sketch.shape(t.name)
         lines.append(f"        if {t.name}.shape != {shape} or {t.name}.dtype != {TORCH[t.dtype]}:")
         want = f"{t.dtype}{list(shape)}"
-        lines.append(f"            raise ValueError(f'{t.name}: built for {want}, got {{{t.name}.dtype}} {{list({t.name}.shape)}}')")
+        lines.append(
+            f"            raise ValueError(f'{t.name}: built for {want}, got {{{t.name}.dtype}} {{list({t.name}.shape)}}')"
+        )
     call = [_passed(a, lines) for a in names.values()]
     lines.append(f"        _kernel({', '.join(call)})")
     outputs = sorted((t for t in sketch.tensors.values() if t.role == "output"), key=lambda t: int(t.source))

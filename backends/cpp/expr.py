@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import isinf, isnan
 
@@ -12,14 +12,15 @@ from sketch.values import Unsupported
 
 SCALAR: dict[DType, str] = {"f32": "float", "f64": "double", "i64": "int64_t", "b1": "mask_t<float>"}
 STORAGE: dict[DType, str] = {
-    "f32": "float", "f64": "double", "bf16": "bf16", "f16": "f16", "i64": "int64_t", "i32": "int32_t", "i16": "int16_t", "i8": "int8_t",
-    "u8": "uint8_t", "b1": "bool",
+    "f32": "float", "f64": "double", "bf16": "bf16", "f16": "f16", "i64": "int64_t", "i32": "int32_t", "i16": "int16_t",
+    "i8": "int8_t", "u8": "uint8_t", "b1": "bool",
 }  # fmt: skip
 WIDE: dict[DType, str] = {"f32": "T", "f64": "like<T, double>", "i64": "like<T, int64_t>", "b1": "mask_t<T>"}
 INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
 COMPARE = ("lt", "le", "gt", "ge", "eq", "ne")
 LOGIC = {"and": "land", "or": "lor", "xor": "lxor"}
 Kind = str  # where a tensor's elements stand: "memory", "scalar", "array", "lanes"
+Visit = Callable[[Expr], str]
 
 
 @dataclass
@@ -43,7 +44,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Scope:
-    """Where an expression is evaluated: the lane axis (None in scalar code), each tensor's place, values computed before the loops."""
+    """Where an expression is evaluated: the lane axis (None in scalar code), tensors' places, values computed before the loops."""
 
     sketch: Sketch
     lane: str | None
@@ -111,7 +112,7 @@ def widened(node: Expr) -> DType:
     return node.dtype
 
 
-def _term(text: Text, node: Expr, scope: Scope, visit) -> str:  # type: ignore[no-untyped-def]
+def _term(text: Text, node: Expr, scope: Scope, visit: Visit) -> str:
     if isinstance(node, Load):
         return _load(node, widened(node), scope)
     if isinstance(node, Gather):
@@ -148,7 +149,7 @@ def _load(node: Load, dtype: DType, scope: Scope) -> str:
     return f"ldg<{wide}>({at}, {step})" if step else f"bc<{wide}>(ld<{SCALAR[dtype]}>({at}))"
 
 
-def _gather(node: Gather, dtype: DType, scope: Scope, visit) -> str:  # type: ignore[no-untyped-def]
+def _gather(node: Gather, dtype: DType, scope: Scope, visit: Visit) -> str:
     if scope.place.get(node.tensor, "memory") != "memory":
         raise Unsupported("aten.gather", "a gathered tensor must stand in memory")
     index = visit(node.at)
@@ -156,7 +157,7 @@ def _gather(node: Gather, dtype: DType, scope: Scope, visit) -> str:  # type: ig
     return f"gather<{WIDE[dtype]}>({node.tensor}, {at})"
 
 
-def _cast(node: Call, scope: Scope, visit) -> str:  # type: ignore[no-untyped-def]
+def _cast(node: Call, scope: Scope, visit: Visit) -> str:
     source = node.args[0]
     memory = isinstance(source, Load) and scope.place.get(source.tensor, "memory") == "memory"
     if memory and "b1" not in (source.dtype, node.dtype) and id(source) not in scope.hoisted:

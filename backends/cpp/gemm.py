@@ -7,7 +7,8 @@ from math import prod
 
 from backends.cpp.expr import Text, offset
 from backends.cpp.plan import Loops, Plan, lanes
-from backends.cpp.stages import Stage, close, lane_stage, store, sweep
+from backends.cpp.rows import sweep
+from backends.cpp.stages import Stage, close, lane_stage, store
 from sketch.hints import get, number
 from sketch.ir import Affine, Call, Expr, Load, Op
 
@@ -74,7 +75,9 @@ def write(text: Text, p: Plan, loops: Loops) -> None:
     bases = [offset(_without(x.index[0], (r.rows, r.columns, r.depth))) for x in (r.left, r.right)]
     text.add(f"return std::pair({r.left.tensor} + {bases[0]}, {r.right.tensor} + {bases[1]});")
     text.add("};")
-    text.add(f"auto done = [&]([[maybe_unused]] int64_t batch, int64_t {r.rows}, int64_t first, int64_t count, const float* row) {{")
+    text.add(
+        f"auto done = [&]([[maybe_unused]] int64_t batch, int64_t {r.rows}, int64_t first, int64_t count, const float* row) {{"
+    )
     _epilogue(text, p, loops, r)
     text.add("};")
     size = f"Tile{{{loops.extent[r.rows]}, {loops.extent[r.columns]}, {loops.extent[r.depth]}}}"
@@ -101,7 +104,7 @@ def _epilogue(text: Text, p: Plan, loops: Loops, r: Roles) -> None:
     """Rows as they are finished: lanes run over columns, and the product itself stands in registers."""
     op = loops.ops[0]
     _decode(text, loops, r)
-    place = {n: "array" for n in loops.local}
+    place = dict.fromkeys(loops.local, "array")
     streaming = get(p.sketch, "store", loops.position) == "streaming"
     text.pieces |= {"stream"} if streaming else set()
     libm = get(p.sketch, "math", loops.position) == "libm"

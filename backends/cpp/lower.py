@@ -11,11 +11,12 @@ from math import prod
 from backends.cpp import gemm, simd
 from backends.cpp.expr import SCALAR, STORAGE, Text
 from backends.cpp.names import safe
-from backends.cpp.plan import Loops, Plan, lanes, plan, vector_axis
-from backends.cpp.stages import Stage, close, lane_stage, merged, neutral, online_stage, own_axes, prepared, row_stage, sweep
+from backends.cpp.plan import Loops, Plan, lanes, plan
+from backends.cpp.rows import one_pass, online_stage, row_stage, sweep
+from backends.cpp.stages import Stage, close, lane_stage, merged, neutral, own_axes, prepared
 from sketch.hints import get, number
 from sketch.ir import BYTES, Op, Sketch, Tensor
-from sketch.pairs import Pair, pairs
+from sketch.pairs import pairs
 from sketch.values import Unsupported
 
 PIECES = ("core", "mem", "half", "reduce", "basic", "parallel", "fold")
@@ -23,7 +24,8 @@ SMALL = 4096  # elements of a temporary that stands on the stack
 CHUNKS = 64  # partial results of a cross reduction: fixed, so that the sum is the same for any number of threads
 BLOCK = 2048  # elements of one block of an elementwise nest
 HUGE = """inline void huge_pages(void* p, size_t bytes) {
-  const uintptr_t page = uintptr_t(1) << 21, first = (uintptr_t(p) + page - 1) & ~(page - 1), last = (uintptr_t(p) + bytes) & ~(page - 1);
+  const uintptr_t page = uintptr_t(1) << 21, at = uintptr_t(p);
+  const uintptr_t first = (at + page - 1) & ~(page - 1), last = (at + bytes) & ~(page - 1);
   if (last > first) madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
 }"""
 SCRATCH = """template <int Slot> inline void* scratch(size_t bytes) {  // one buffer per thread and slot, kept between calls
@@ -60,7 +62,8 @@ def lower(sketch: Sketch) -> str:
     for loops in planned.loops:
         (gemm.write if loops.ops[0].kind == "contract" else _nest)(text, planned, loops)
     text.add("}")
-    head = ["#include <algorithm>", "#include <cstdint>", "#include <cstdlib>", "#include <sys/mman.h>", HUGE, SCRATCH, simd.text(sorted(text.pieces)), ""]
+    includes = [f"#include <{h}>" for h in ("algorithm", "cstdint", "cstdlib", "sys/mman.h")]
+    head = [*includes, HUGE, SCRATCH, simd.text(sorted(text.pieces)), ""]
     return "\n".join([*head, *text.lines, ""])
 
 
@@ -183,13 +186,6 @@ def _rows(text: Text, stage: Stage) -> None:
             row_stage(text, stage, op)
 
 
-def one_pass(stage: Stage, pair: Pair) -> bool:
-    """Whether the pair folds along the lanes to one scalar per point."""
-    first = next(o for o in stage.loops.ops if o.out == pair.first)
-    free, over = own_axes(first, stage.loops)
-    return not free and bool(over) and vector_axis(first, stage.loops) in over and not {pair.first, pair.second} & stage.cross
-
-
 def _buffer(text: Text, stage: Stage, name: str, slot: int) -> None:
     """Row buffers live in memory of the thread's own."""
     op = next(o for o in stage.loops.ops if o.out == name)
@@ -272,6 +268,3 @@ def _accumulator(text: Text, op: Op) -> None:
     text.add(f"a = bc<{wide}>({neutral(op)});")
     close(text)
     text.add("};")
-
-
-__all__ = ["Argument", "Unsupported", "arguments", "lower"]

@@ -9,11 +9,12 @@ from backends.cpp import simd
 from sketch.ir import Affine, Axis, Expr, Gather, Load, Op, Sketch
 from sketch.values import rewrite, substitute
 
-OWN = {
-    "t", "T", "U", "V", "UNROLL", "S", "M", "I", "begin", "end", "point", "first", "last", "body", "block", "v0", "u", "whole", "stop", "total",
-    "tail", "part", "best", "at", "tail_at", "winner", "chunk", "chunk_begin", "chunk_end", "p", "a", "i", "j", "k0", "value", "std", "scratch",
-    "huge_pages", "self", "torch", "nn", "load", "math", "int64_t", "bf16", "f16", "gemm", "epilogue", "columns",
-}  # fmt: skip
+_OWN = """
+t T U V UNROLL S M I begin end point first last body block v0 u whole stop total tail part best at tail_at winner chunk chunk_begin
+chunk_end p a i j k0 value std scratch huge_pages self torch nn load math int64_t bf16 f16 gemm columns row count batch start done
+tag lane high mean squares term size tile
+"""
+OWN = set(_OWN.split())
 PATTERN = re.compile(r"((e|h|total|part|best|at)\d+|.*_(0|1|part|total|acc|fold|flush|memory))_*")
 
 
@@ -28,7 +29,9 @@ def safe(sketch: Sketch) -> Sketch:
     tensors = {t: name(t) for t in sketch.tensors}
 
     def expr(root: Expr) -> Expr:
-        return rewrite(substitute(root, axes), lambda n: replace(n, tensor=tensors[n.tensor]) if isinstance(n, Load | Gather) else n)
+        return rewrite(
+            substitute(root, axes), lambda n: replace(n, tensor=tensors[n.tensor]) if isinstance(n, Load | Gather) else n
+        )
 
     def loops(old: tuple[Axis, ...]) -> tuple[Axis, ...]:
         return tuple(Axis(name(a.name), a.dim) for a in old)

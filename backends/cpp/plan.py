@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from math import prod
 
 from sketch.hints import get, number
 from sketch.ir import BYTES, Affine, Axis, Call, Expr, Gather, Index, Load, Nest, Op, Sketch, reads, walk
 from sketch.nest import nests
 from sketch.prune import inline, recomputable
-from sketch.values import Unsupported, intern, rewrite
+from sketch.values import intern, rewrite
 
 SHORT = 16  # a row shorter than this leaves most of a vector empty: lanes then run over rows
 BUFFER_BYTES = 1 << 19  # a row buffer beyond this would not stay in a core's own cache
@@ -134,7 +135,9 @@ def _linear(sketch: Sketch, op: Op, local: frozenset[str], parallel: Sequence[st
             return replace(node, index=(address(node.tensor, rest),), dim=step)
         return node
 
-    return replace(op, index=(address(op.out, op.index),), expr=rewrite(op.expr, change), guard=op.guard and rewrite(op.guard, change))
+    return replace(
+        op, index=(address(op.out, op.index),), expr=rewrite(op.expr, change), guard=op.guard and rewrite(op.guard, change)
+    )
 
 
 def _forms(op: Op) -> Iterable[Affine]:
@@ -148,7 +151,9 @@ def _forms(op: Op) -> Iterable[Affine]:
                 yield node.at
 
 
-def join(ops: tuple[Op, ...], extent: dict[str, int], parallel: tuple[str, ...]) -> tuple[tuple[Op, ...], dict[str, int], tuple[str, ...]]:
+def join(
+    ops: tuple[Op, ...], extent: dict[str, int], parallel: tuple[str, ...]
+) -> tuple[tuple[Op, ...], dict[str, int], tuple[str, ...]]:
     """Neighbouring axes that every address walks as one long axis become one."""
     while True:
         pair = next((pq for pq in _neighbours(ops, parallel) if _joinable(ops, extent, parallel, *pq)), None)
@@ -161,11 +166,11 @@ def join(ops: tuple[Op, ...], extent: dict[str, int], parallel: tuple[str, ...])
 
 
 def _neighbours(ops: Sequence[Op], parallel: Sequence[str]) -> Iterable[tuple[str, str]]:
-    seen = {}
+    seen: dict[tuple[str, str], None] = {}
     for op in ops:
         for axes in (op.axes, op.over):
-            seen.update({(p.name, q.name): None for p, q in zip(axes, axes[1:], strict=False)})
-    seen.update({pq: None for pq in zip(parallel, parallel[1:], strict=False)})
+            seen.update({(p.name, q.name): None for p, q in pairwise(axes)})
+    seen.update(dict.fromkeys(pairwise(parallel)))
     return seen
 
 
@@ -200,7 +205,14 @@ def _dropped(op: Op, axis: str) -> Op:
         return tuple(a for a in axes if a.name != axis)
 
     guard = op.guard and rewrite(op.guard, change)
-    return replace(op, index=(op.index[0].substitute(gone),), axes=keep(op.axes), over=keep(op.over), expr=rewrite(op.expr, change), guard=guard)
+    return replace(
+        op,
+        index=(op.index[0].substitute(gone),),
+        axes=keep(op.axes),
+        over=keep(op.over),
+        expr=rewrite(op.expr, change),
+        guard=guard,
+    )
 
 
 def _weights(ops: Sequence[Op], extent: Mapping[str, int], local: frozenset[str]) -> dict[str, int]:
@@ -241,6 +253,3 @@ def vector_axis(op: Op, loops: Loops) -> str | None:
 def lanes(sketch: Sketch, position: int) -> tuple[int, int]:
     """(f32 lanes of a vector, vectors in flight) for a nest."""
     return number(sketch, "vector", position), number(sketch, "unroll", position)
-
-
-__all__ = ["Loops", "Plan", "Unsupported", "lanes", "plan", "vector_axis"]
