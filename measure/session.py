@@ -68,6 +68,7 @@ class Session:
         self.pool: dict[str, Case] = {}
         self.skipped: dict[str, str] = {}
         self.serial = 0
+        self.seed = fresh_seed()  # a reference that must be opened anew gets the same weights, so the cases stay valid
 
     @property
     def candidate_host(self) -> Host:
@@ -94,7 +95,7 @@ class Session:
         """Executes the task in the reference's sandbox (once); Rejected carries the TaskError's kind."""
         if self.reference is None or not self.meta:
             self._start_reference()
-            request = {"op": "open", "task": dataclasses.asdict(self.task), "seed": fresh_seed(), "given": str(self.scratch.given)}
+            request = {"op": "open", "task": dataclasses.asdict(self.task), "seed": self.seed, "given": str(self.scratch.given)}
             self.meta = self.ask_reference(request, self.limits.load_s)
             self.warm_up()
         return self.meta
