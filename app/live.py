@@ -48,17 +48,22 @@ class Ladder:
         self.rows: dict[int, dict[str, Any]] = {}
         self.now, self.note, self._ran_before = "starting", "", 0.0
 
-    def tell(self, event: Row) -> None:
-        """Attempts merge their keys into their row; a node's event says what is going on."""
-        kind = event.get("event")
+    def tell(self, event: Row) -> Row | None:
+        """Merge one event; the attempt's row when the event gave it its verdict (a failed build has only an outcome)."""
+        kind, n = event.get("event"), event.get("n")
+        if not self._ran_before and event.get("elapsed"):
+            self._ran_before = max(0.0, float(event["elapsed"]) - (time.monotonic() - self.start))
         if kind == "node":
             self.now = DOING.get(str(event.get("node")), str(event.get("node")))
         elif kind == "note":
             self.note = str(event.get("message") or "")
-        elif kind in ("attempt", "outcome") and event.get("n"):
-            self.rows[event["n"]] = {**self.rows.get(event["n"], {}), **event}
-        if not self._ran_before and event.get("elapsed"):
-            self._ran_before = max(0.0, float(event["elapsed"]) - (time.monotonic() - self.start))
+        if not n or kind not in ("node", "attempt", "outcome"):
+            return None
+        before = self.rows.get(n, {})
+        self.rows[n] = row = {**before, **{k: v for k, v in event.items() if v is not None}}
+        if row.get("outcome") == "failed":
+            row.setdefault("verdict", "failed")
+        return row if row.get("verdict") and not before.get("verdict") else None
 
     def judged(self) -> list[dict[str, Any]]:
         return [row for _, row in sorted(self.rows.items()) if row.get("verdict")]
@@ -86,9 +91,9 @@ class LineView:
         return None
 
     def tell(self, event: Row) -> None:
-        self.ladder.tell(event)
-        if event.get("event") == "attempt" and event.get("verdict"):
-            self.console.print(self._line(event), markup=False)
+        judged = self.ladder.tell(event)
+        if judged:
+            self.console.print(self._line(judged), markup=False)
         elif event.get("event") == "note":
             self.console.print(f"note: {event.get('message')}", markup=False)
 

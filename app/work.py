@@ -114,7 +114,7 @@ def closing(record: dict[str, Any], path: Path, out: Path | None) -> list[str]:
     """The last lines: verified or not, against what, and where things are."""
     name, speedup = Path(str(record.get("task"))).stem, record.get("speedup") or {}
     reason = str(record.get("stop_reason"))
-    stop = STOPS.get(reason, reason) + (f" ({one_line(record['message'])})" if record.get("message") else "")
+    stop = STOPS.get(reason) or reason + (f" ({one_line(record['message'])})" if record.get("message") else "")
     attempts = f"{record.get('attempts')} attempts, stopped: {stop}"
     if not record.get("verified"):
         return [f"{name}: no verified kernel after {attempts}", f"report   {path}"]

@@ -135,12 +135,14 @@ def test_interrupt_saves_and_resume_finishes(number, task, home, tmp_path, pragm
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
     )
     seen = []
     for line in process.stdout:
         seen.append(line)
         if line.startswith("attempt "):
-            os.kill(process.pid, number)
+            # a terminal's Ctrl-C reaches every process of the group, a service manager's SIGTERM only the first
+            (os.killpg if number == signal.SIGINT else os.kill)(process.pid, number)
             break
     _, err = process.communicate(timeout=60)
     assert process.returncode == 130, (seen, err)

@@ -56,6 +56,16 @@ def test_time_left_is_the_smaller_of_budget_and_pace():
     assert ladder.left() == pytest.approx(5, abs=1)
 
 
+def test_a_failed_build_has_a_line_too():
+    out = io.StringIO()
+    with live.view(Console(file=out, width=160), attempts=3, minutes=None) as view:
+        view.tell({"event": "node", "node": "coder", "n": 1, "method": "seed", "elapsed": 1.0})
+        assert out.getvalue() == ""
+        view.tell({"event": "outcome", "n": 1, "outcome": "failed", "elapsed": 1.1})
+    (line,) = out.getvalue().splitlines()
+    assert "seed" in line and "failed" in line
+
+
 def test_a_resumed_run_counts_what_it_ran_before():
     ladder = live.Ladder(attempts=4, minutes=2)
     ladder.tell({"event": "node", "node": "coder", "elapsed": 90.0})
