@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +18,9 @@ class Answer:
 
     def __init__(self, as_json: bool, stdout: int) -> None:
         self.as_json, self._stdout, self._given = as_json, stdout, False
-        self.console = Console(stderr=as_json, highlight=False, soft_wrap=True)
+        stream = sys.stderr if as_json else sys.stdout
+        width = shutil.get_terminal_size().columns if stream.isatty() else 200  # a pipe wraps nothing
+        self.console = Console(stderr=as_json, highlight=False, soft_wrap=True, width=width)
 
     def say(self, text: str = "") -> None:
         self.console.print(text, markup=False)

@@ -21,6 +21,15 @@ MEANINGS: dict[str, tuple[str, str]] = {
     "packed_pct": ("%", "share of packed instructions among the floating-point ones in the built object"),
     "triad_gbs": ("GB/s", "memory ceiling: a streaming triad on this machine"),
     "fma_gflops": ("GFLOP/s", "arithmetic ceiling: fused multiply-adds on this machine"),
+    "fma_count": ("", "fused multiply-add instructions in the built object"),
+    "division_count": ("", "division and square-root instructions in the built object"),
+    "streaming_stores": ("", "stores that bypass the caches in the built object"),
+    "vector_bytes": ("B", "widest vector register the built object uses"),
+    "read_gbs": ("GB/s", "memory ceiling of reading alone"),
+    "l2_gbs": ("GB/s", "ceiling of data that stay in the second-level cache"),
+    "parallel_region_us": ("us", "cost of opening and closing one parallel region"),
+    "page_fault_us": ("us", "cost of the first touch of one page"),
+    "load_average": ("", "how busy the machine was while the ceilings were measured"),
     "cores": ("", "cores the ceilings used"),
 }
 

@@ -91,7 +91,8 @@ def _roofline(run: dict[str, Any], rows: list[dict[str, Any]], folder: Path, pro
     ]
     if len(points) == 2 and seed and seed.get("source") == (_best_row(run) or {}).get("source"):
         points = points[1:]
-    return plots.roofline(points, float(ceilings.get("triad_gbs") or 0), float(ceilings.get("fma_gflops") or 0))
+    triad, fma, cache = (float(ceilings.get(key) or 0) for key in ("triad_gbs", "fma_gflops", "l2_gbs"))
+    return plots.roofline(points, triad, fma, cache)
 
 
 def _point(label: str, profile: dict[str, Any]) -> plots.Point | None:

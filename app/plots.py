@@ -54,8 +54,8 @@ def ladder(rows: list[dict[str, Any]]) -> Markup:
     return _svg("Speed-up over eager by attempt", parts)
 
 
-def roofline(points: list[Point], triad_gbs: float, fma_gflops: float) -> Markup:
-    """Memory roof (triad, GB/s), compute roof (fused multiply-add, GFLOP/s) and the given points; empty without a point."""
+def roofline(points: list[Point], triad_gbs: float, fma_gflops: float, l2_gbs: float = 0) -> Markup:
+    """Memory roof (triad, GB/s), compute roof (fused multiply-add, GFLOP/s), perhaps the second-level cache's, and the points."""
     points = [p for p in points if p.intensity > 0 and p.gflops > 0]
     if not points or triad_gbs <= 0 or fma_gflops <= 0:
         return Markup("")
@@ -64,6 +64,7 @@ def roofline(points: list[Point], triad_gbs: float, fma_gflops: float) -> Markup
     x = Axis(min(across), max(across), LEFT, WIDTH - RIGHT)
     y = Axis(min([triad_gbs * x.low, *(p.gflops / 2 for p in points)]), fma_gflops * 2.2, HEIGHT - BOTTOM, TOP)
     parts = [_grid_y(y, _decades(y), ""), _grid_x(x), _roof(x, y, ridge, triad_gbs, fma_gflops)]
+    parts += [_cache_roof(x, y, l2_gbs, fma_gflops)] if l2_gbs > triad_gbs else []
     parts += [_mark(p, x, y) for p in points]
     return _svg("Roofline", [*parts, _axis_titles("arithmetic intensity, FLOP per byte", "GFLOP/s")])
 
@@ -171,6 +172,18 @@ def _roof(x: Axis, y: Axis, ridge: float, triad_gbs: float, fma_gflops: float) -
     slope = math.degrees(math.atan2(start - top, knee - x.start))
     memory = _text("label", (x.start + knee) / 2, (start + top) / 2 - 10, f"memory {triad_gbs:.1f} GB/s", turn=-slope)
     return path + memory + _text("label", WIDTH - RIGHT, top - 8, f"compute {fma_gflops:.0f} GFLOP/s", "end")
+
+
+def _cache_roof(x: Axis, y: Axis, l2_gbs: float, fma_gflops: float) -> str:
+    """The roof of data that stay in the second-level cache: points between it and the memory roof live there."""
+    left, right = max(x.low, y.low / l2_gbs), fma_gflops / l2_gbs
+    if right <= left:
+        return ""
+    tip = f"<title>second-level cache: {l2_gbs:.0f} GB/s</title>"
+    path = f"M{x.at(left):.1f} {y.at(l2_gbs * left):.1f} L{x.at(right):.1f} {y.at(fma_gflops):.1f}"
+    return f'<g>{tip}<path class="cache" d="{path}"/></g>' + _text(
+        "tick", x.at(left) + 8, y.at(l2_gbs * left) - 10, "cache", "start"
+    )
 
 
 def _mark(point: Point, x: Axis, y: Axis) -> str:
