@@ -1,11 +1,11 @@
-"""Where the run goes next: pure functions of state and settings; the Literal return types draw the edges."""
+"""Where the run goes next: pure functions of the state; the Literal return types draw the edges.
+
+They take no runtime, because `update_state` asks them without one: what a run may spend stands in the state's `limits`.
+"""
 
 from typing import Literal
 
-from langgraph.runtime import Runtime
-
 from nodes.budget import exhausted, full
-from nodes.context import Context, settings
 from nodes.state import State
 
 
@@ -26,22 +26,21 @@ def after_coder(state: State) -> Literal["verifier", "conductor", "finish"]:
     return "conductor" if _verdict(state) else "verifier"
 
 
-def after_verifier(state: State, runtime: Runtime[Context]) -> Literal["profiler", "conductor", "finish"]:
+def after_verifier(state: State) -> Literal["profiler", "conductor", "finish"]:
     """Repair on failure, profile on success, stop on budget."""
-    context = settings(runtime)
-    if state.get("stop_reason") or exhausted(state, context):
+    if state.get("stop_reason") or exhausted(state):
         return "finish"
-    return "profiler" if _verdict(state) == "ok" and context.profile else "conductor"
+    return "profiler" if _verdict(state) == "ok" and state["limits"]["profile"] else "conductor"
 
 
-def after_profiler(state: State, runtime: Runtime[Context]) -> Literal["conductor", "finish"]:
+def after_profiler(state: State) -> Literal["conductor", "finish"]:
     """A spent budget needs no next plan."""
-    return "finish" if state.get("stop_reason") or exhausted(state, settings(runtime)) else "conductor"
+    return "finish" if state.get("stop_reason") or exhausted(state) else "conductor"
 
 
-def after_conductor(state: State, runtime: Runtime[Context]) -> Literal["coder", "designer", "profiler", "finish"]:
+def after_conductor(state: State) -> Literal["coder", "designer", "profiler", "finish"]:
     """The conductor's own wish, unless it stops or a budget forbids another attempt."""
-    if state.get("stop_reason") or full(state, settings(runtime)):
+    if state.get("stop_reason") or full(state):
         return "finish"
     return state.get("next", "finish")
 

@@ -52,9 +52,9 @@ def _work(root: Path, run_id: str) -> Iterator[Event]:
     with runs.lock(runs.folder(root, run_id)), _saver(root) as saver:
         graph = build(saver)
         begun = graph.get_state(config)
-        if begun.values and not begun.next:
+        if begun.values and not begun.tasks:  # `next` is empty too when a node's writes were saved and its checkpoint was not
             return
-        given: Input | None = None if begun.next else {"task": request["task"], "notes": request.get("notes", "")}
+        given: Input | None = None if begun.tasks else {"task": request["task"], "notes": request.get("notes", "")}
         try:
             for event in graph.stream(given, config, context=context, stream_mode="custom", durability="sync"):
                 yield dict(event)  # type: ignore[arg-type]

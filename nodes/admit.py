@@ -8,6 +8,7 @@ from knowledge import runs
 from measure.task import Task, TaskError, load
 from measure.verdict import Verdict, failed
 from nodes import benches, recall
+from nodes.budget import limits
 from nodes.context import Context, settings
 from nodes.llm import ModelError, chat
 from nodes.progress import Clock
@@ -30,6 +31,7 @@ def admit(state: State, runtime: Runtime[Context]) -> State:
         "folder": str(folder),
         "started": runs.load(folder / "request.json")["started"],
         "environment": benches.here(),
+        "limits": limits(context),
     }
     verdict = _model_verdict(context) or _admitted(begun, context)
     admission = verdict["evidence"] if verdict["ok"] else {"kind": verdict["kind"]}

@@ -16,6 +16,7 @@ from knowledge.diagnosis import Diagnosis, rank
 from knowledge.methods import SAFE, SEED, Choice, Search, Tried, choose, covered
 from measure.task import TaskError
 from nodes import outcome, recall
+from nodes.budget import limits
 from nodes.context import Context, settings
 from nodes.lowering import candidate, sketch_of
 from nodes.progress import Clock
@@ -42,7 +43,7 @@ def conductor(state: State, runtime: Runtime[Context]) -> State:
     changes = _next(state, rows, ranked)
     plan = changes.get("plan")
     clock.tell("outcome", n=row["n"], outcome=judged["outcome"], bottleneck=ranked[0]["bottleneck"] if ranked else "", plan=plan)
-    return {**changes, "rows": [judged], "spend": clock.spent()}
+    return {**changes, "rows": [judged], "limits": limits(context), "spend": clock.spent()}
 
 
 def _judged(state: State, row: Attempt, context: Context) -> Attempt:

@@ -49,4 +49,4 @@ class Context(BaseModel):
 
 def settings(runtime: Runtime[Context]) -> Context:
     """The run's context, or the defaults: a graph that is invoked without one has None."""
-    return runtime.context or Context.model_validate({})
+    return runtime.context or Context()

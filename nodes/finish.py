@@ -22,7 +22,7 @@ def finish(state: State, runtime: Runtime[Context]) -> State:
     context = settings(runtime)
     clock = Clock("finish", state, runtime)
     confirmed = _confirmed(state, context, clock)
-    reason, message = _ending(state, context, confirmed)
+    reason, message = _ending(state, confirmed)
     if confirmed.winner:
         recall.remember(state, context, clock, confirmed.winner, confirmed.evidence["speedup"]["eager"])
         runs.write(Path(state["folder"]) / "best.py", _source(state, confirmed.winner))
@@ -52,13 +52,13 @@ def _confirmed(state: State, context: Context, clock: Clock) -> Confirmation:
     return Confirmation(None, {}, refused)
 
 
-def _ending(state: State, context: Context, confirmed: Confirmation) -> tuple[str, str]:
+def _ending(state: State, confirmed: Confirmation) -> tuple[str, str]:
     """Why the run ends, and one line about it."""
     if confirmed.fault:
         return confirmed.fault
     if confirmed.refused and not confirmed.winner:
         return "not-confirmed", f"no verified kernel passed again: {confirmed.refused[0]['message']}"
-    budget = full(state, context)
+    budget = full(state)
     spent = f"the budget of {budget} is spent" if budget else ""
     return state.get("stop_reason") or budget or "finished", state.get("message") or spent
 

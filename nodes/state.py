@@ -103,6 +103,16 @@ class Summary(TypedDict, total=False):
     bound: str
 
 
+class Limits(TypedDict):
+    """What the run may spend (None: no limit), and whether it profiles."""
+
+    attempts: int
+    minutes: float | None
+    tokens: int | None
+    usd: float | None
+    profile: bool
+
+
 class Spend(TypedDict):
     """`seconds` of node time over all processes that worked on the run; tokens and dollars of chat models."""
 
@@ -153,4 +163,5 @@ class State(TypedDict, total=False):
     next: Next
     stop_reason: str
     message: str
+    limits: Limits
     spend: Spend

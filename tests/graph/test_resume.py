@@ -142,6 +142,7 @@ def test_a_task_that_changes_during_the_run_is_told(tmp_path, tiny):
         if event["event"] == "outcome":
             break
     events.close()
+    assert runs.listing(tmp_path)[0]["status"] == "interrupted"
     tiny.write_text(tiny.read_text().replace("* 2", "* 3"))
     list(resume(run_id, str(tmp_path)))
     result = runs.result(tmp_path, run_id)

@@ -1,10 +1,9 @@
 """Every route for every state that can reach it: repair on failure, profile on success, stop on budget."""
 
 import pytest
-from langgraph.runtime import Runtime
 
 from graph import routes
-from nodes.budget import exhausted, full
+from nodes.budget import exhausted, full, limits
 from nodes.context import Context
 
 PLAN = {"n": 2, "method": "unroll"}
@@ -12,11 +11,12 @@ PLAN = {"n": 2, "method": "unroll"}
 
 def _state(verdict="ok", **keys):
     rows = [{"n": 1, "verdict": "ok"}, {"n": 2, "verdict": verdict}]
-    return {"plan": PLAN, "rows": rows, "spend": {"seconds": 30.0, "tokens": 0, "usd": 0.0, "attempts": 2}, **keys}
+    spend = {"seconds": 30.0, "tokens": 0, "usd": 0.0, "attempts": 2}
+    return {"plan": PLAN, "rows": rows, "spend": spend, "limits": limits(Context()), **keys}
 
 
-def _runtime(**fields):
-    return Runtime(context=Context(**fields))
+def _within(state, **fields):
+    return {**state, "limits": limits(Context(**fields))}
 
 
 @pytest.mark.parametrize(
@@ -51,12 +51,12 @@ def test_after_coder(state, expected):
     ],
 )
 def test_after_verifier(state, fields, expected):
-    assert routes.after_verifier(state, _runtime(**fields)) == expected
+    assert routes.after_verifier(_within(state, **fields)) == expected
 
 
 @pytest.mark.parametrize(("fields", "expected"), [({}, "conductor"), ({"minutes": 0.1}, "finish")])
 def test_after_profiler(fields, expected):
-    assert routes.after_profiler(_state(), _runtime(**fields)) == expected
+    assert routes.after_profiler(_within(_state(), **fields)) == expected
 
 
 @pytest.mark.parametrize(
@@ -72,11 +72,7 @@ def test_after_profiler(fields, expected):
     ],
 )
 def test_after_conductor(state, fields, expected):
-    assert routes.after_conductor(state, _runtime(**fields)) == expected
-
-
-def test_routes_work_without_a_context():
-    assert routes.after_conductor(_state(next="coder"), Runtime()) == "coder"
+    assert routes.after_conductor(_within(state, **fields)) == expected
 
 
 @pytest.mark.parametrize(
@@ -93,9 +89,9 @@ def test_routes_work_without_a_context():
 )
 def test_exhausted(spend, fields, expected):
     zero = {"seconds": 0.0, "tokens": 0, "usd": 0.0, "attempts": 0}
-    assert exhausted({"spend": {**zero, **spend}}, Context(**fields)) == expected
+    assert exhausted(_within({"spend": {**zero, **spend}}, **fields)) == expected
 
 
 def test_attempts_are_counted_by_rows():
-    assert full(_state(), Context(attempts=2)) == "attempts"
-    assert full(_state(), Context(attempts=3)) == ""
+    assert full(_within(_state(), attempts=2)) == "attempts"
+    assert full(_within(_state(), attempts=3)) == ""
