@@ -21,7 +21,8 @@ def verifier(state: State, runtime: Runtime[Context]) -> State:
     assert plan is not None
     bench = benches.bench(state, context)
     if not isinstance(bench, benches.Bench):
-        return {"stop_reason": "bad-task", "message": bench["message"], "spend": clock.spent()}
+        refused: Attempt = {"n": plan["n"], "verdict": bench["kind"], "message": bench["message"]}
+        return {"rows": [refused], "stop_reason": "bad-task", "message": bench["message"], "spend": clock.spent()}
     here = benches.here()
     best = state.get("best")
     rows: list[Attempt] = []
@@ -37,7 +38,7 @@ def verifier(state: State, runtime: Runtime[Context]) -> State:
         best = _as_best(row)
     _tell(clock, row, best, context)
     done: State = {"rows": [*rows, row], "best": best, "environment": here, "spend": clock.spent()}
-    if row["verdict"] in ("environment", "no-compiler"):
+    if row["verdict"] in ("environment", "no-compiler") or row["verdict"].startswith("reference-"):  # not the candidate's fault
         return {**done, "stop_reason": "environment", "message": row["message"]}
     return done
 

@@ -148,6 +148,7 @@ def test_a_task_that_changes_during_the_run_is_told(tmp_path, tiny):
     result = runs.result(tmp_path, run_id)
     assert (result["stop_reason"], result["verified"]) == ("bad-task", False)
     assert "has changed since this run began" in result["message"]
+    assert [row["verdict"] for row in result["rows"]] == ["ok", "task-changed"]
 
 
 def test_an_unknown_run_is_refused_before_any_work(tmp_path):
