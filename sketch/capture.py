@@ -11,6 +11,7 @@ import torch
 from torch.export.graph_signature import InputKind, OutputKind
 
 from sketch import operators, views
+from sketch.axes import unify
 from sketch.ir import Affine, Const, DType, Expr, Op, Sketch, walk
 from sketch.names import finish
 from sketch.nest import nests
@@ -30,7 +31,7 @@ def capture(model: torch.nn.Module, inputs: Sequence[Any], name: str) -> Sketch:
     env = _declare(builder, program, inputs)
     results = _interpret(builder, program, env)
     _outputs(builder, program, results)
-    return finish(name, builder, nests(prune(builder), builder.size))
+    return finish(name, builder, nests(unify(prune(builder), builder.size), builder.size))
 
 
 def _export(model: torch.nn.Module, inputs: Sequence[Any]) -> torch.export.ExportedProgram:

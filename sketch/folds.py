@@ -141,9 +141,8 @@ def gather(b: Builder, value: Value, dim: int, index: Value) -> Value:
         return b.align([rest, index])[0]
     if len(axis) > 1:
         return gather(b, b.reshape(b.flat(value), b.shape(value)), dim, index)
-    rest, index = b.align([rest, index])
-    memo: dict[int, Expr] = {}
-    return replace(rest, expr=rewrite(rest.expr, lambda n: _at(n, axis[0], cast(index.expr, "i64")), memo))
+    rest, index = b.align([replace(rest, expr=b.unshared(rest.expr)), index])
+    return replace(rest, expr=rewrite(rest.expr, lambda n: _at(n, axis[0], cast(index.expr, "i64"))))
 
 
 def _at(node: Expr, axis: str, position: Expr) -> Expr:

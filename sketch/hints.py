@@ -25,6 +25,7 @@ HINTS: dict[str, Hint] = {
     "vector": Hint((1, 4, 8, 16, 32), "f32 lanes of one vector; 1 leaves loops to the compiler"),
     "unroll": Hint((1, 2, 4, 8, 16), "independent vectors in flight per loop step"),
     "math": Hint(("libm", "poly"), "scalar library functions, or branch-free polynomials that vectorise"),
+    "division": Hint(("exact", "reciprocal"), "by a loop-invariant: one division an element, or one reciprocal and products"),
     "threads": Hint((0, 1, 2, 4, 8, 16, 32, 64), "threads of a nest; 0 is every core the process may use"),
     "schedule": Hint(("static", "dynamic"), "how a nest's points are dealt to threads"),
     "store": Hint(("cached", "streaming"), "outputs written through the caches, or past them"),

@@ -125,6 +125,18 @@ class Builder:
         self.tensors[name] = (Tensor(name, dtype, (), role, source), tuple(shape))  # type: ignore[arg-type]
         return name
 
+    def unshared(self, expr: Expr) -> Expr:
+        """The expression with elementwise temporaries written out again."""
+        made = {o.out: o for o in self.ops if o.kind == "compute" and o.index == tuple(Affine.axis(a.name) for a in o.axes)}
+
+        def change(node: Expr) -> Expr:
+            source = made.get(node.tensor) if isinstance(node, Load) else None
+            if source is None or not isinstance(node, Load):
+                return node
+            return self.unshared(substitute(source.expr, dict(zip((a.name for a in source.axes), node.index, strict=True))))
+
+        return rewrite(expr, change)
+
     def load(self, name: str) -> Value:
         """The whole tensor as a value over fresh axes."""
         tensor, shape = self.tensors[name]

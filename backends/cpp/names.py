@@ -20,7 +20,9 @@ PATTERN = re.compile(r"((e|h|total|part|best|at)\d+|.*_(0|1|part|total|acc|fold|
 
 def safe(sketch: Sketch) -> Sketch:
     """The same sketch with no name that the lowering, the simd pieces or the loader use."""
-    taken = OWN | set(re.findall(r"\w+", "".join(simd.piece(n)[1] for n in simd.pieces())))
+    text = "".join(simd.piece(n)[1] for n in simd.pieces())
+    declared = r"(?:INLINE|inline|void)[^(\n]*?\b(\w+)\(|^PRAGMA_\w+\((\w+)|\b(?:struct|using|define|constexpr \w+)\s+(\w+)"
+    taken = OWN | {n for found in re.findall(declared, text, re.MULTILINE) for n in found if n}
 
     def name(old: str) -> str:
         return f"{old}_" if old in taken or PATTERN.fullmatch(old) else old

@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import prod
 
+from backends.cpp.expr import axes_of
 from sketch.hints import get, number
-from sketch.ir import BYTES, Affine, Axis, Call, Expr, Gather, Index, Load, Nest, Op, Sketch, reads, walk
+from sketch.ir import BYTES, Affine, Axis, Call, Const, Expr, Gather, Index, Load, Nest, Op, Sketch, reads, walk
 from sketch.nest import nests
 from sketch.prune import inline, recomputable
 from sketch.values import intern, rewrite
@@ -107,7 +108,27 @@ def _loops(sketch: Sketch, position: int, nest: Nest, local: frozenset[str]) -> 
     parallel = tuple(a.name for a in nest.parallel)
     ops = tuple(_linear(sketch, o, local, parallel) for o in nest.ops)
     ops, extent, parallel = join(ops, extent, parallel)
+    if get(sketch, "division", position) == "reciprocal":
+        ops = tuple(_multiplied(o, parallel) for o in ops)
     return Loops(position, parallel, ops, extent, _lane(ops, extent, parallel, local), local)
+
+
+def _multiplied(op: Op, parallel: Sequence[str]) -> Op:
+    """Divisions by what the operation's own loops do not change become products with a reciprocal."""
+    own = {a.name for a in (*op.axes, *op.over)} - set(parallel)
+    memo: dict[int, frozenset[str]] = {}
+
+    def change(node: Expr) -> Expr:
+        if not isinstance(node, Call) or node.fn != "div" or node.dtype not in ("f32", "f64"):
+            return node
+        by = node.args[1]
+        if isinstance(by, Const) and by.value:
+            return Call("mul", (node.args[0], Const(1 / by.value, by.dtype)), node.dtype)
+        return (
+            node if axes_of(by, memo) & own or not own else Call("mul", (node.args[0], Call("recip", (by,), by.dtype)), node.dtype)
+        )
+
+    return replace(op, expr=rewrite(op.expr, change))
 
 
 def _strides(shape: Sequence[int]) -> list[int]:
@@ -219,9 +240,9 @@ def _weights(ops: Sequence[Op], extent: Mapping[str, int], local: frozenset[str]
     """Elements moved with unit stride along each axis."""
     score: dict[str, int] = {}
     for op in ops:
-        points = prod(extent[a.name] for a in (*op.axes, *op.over))
         moved = [(op.out, op.index[0]), *((n.tensor, n.index[0]) for n in reads(op))]
         for tensor, form in moved:
+            points = prod(extent[a] for a, _ in form.terms)
             for axis, step in form.terms if tensor not in local else ():
                 score[axis] = score.get(axis, 0) + (points if step == 1 else 0)
     return score
