@@ -22,6 +22,7 @@ SEED: dict[str, Value] = {
     "vector": 1,
     "unroll": 1,
     "math": "libm",
+    "division": "exact",
     "threads": 0,
     "schedule": "static",
     "store": "cached",

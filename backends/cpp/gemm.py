@@ -14,7 +14,7 @@ from sketch.ir import Affine, Call, Expr, Load, Op
 
 ROWS = {1: 4, 4: 6, 8: 6, 16: 14, 32: 6}  # accumulator rows that fit the registers beside two vectors of B
 VECTORS = {1: 4, 32: 2}
-TILE = {"tile_m": 384, "tile_n": 512, "tile_k": 256}
+TILE = {"tile_m": 768, "tile_n": 512, "tile_k": 384}
 
 
 @dataclass(frozen=True)

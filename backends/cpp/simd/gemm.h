@@ -1,5 +1,5 @@
 // needs: core, mem, half, parallel
-// C = A B by tiles: each tile packs blocks of A and B, multiplies them panel by panel in registers (MR rows by NV vectors),
+// C = A B by tiles: each tile packs a block of B, then blocks of A, multiplies them in registers (MR rows by NV vectors),
 // keeps its partial sums in a buffer of its own over all of K, and hands finished rows to an epilogue.
 #include <cstdlib>
 #include <memory>
@@ -56,7 +56,7 @@ template <int P, class S> inline void pack(const S* from, int64_t rows, int64_t 
 inline int64_t rounded(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 template <class V, int MR, int NV> struct Product {
-  static constexpr int64_t NR = NV * lanes<V>;
+  static constexpr int64_t NR = NV * lanes<V>, ROWS = MR * 12;  // rows of A packed at a time
   Tile size, tile;
 
   // Tiles shrink until every thread has work.
@@ -73,9 +73,13 @@ template <class V, int MR, int NV> struct Product {
     for (int64_t k = 0; k < size.k; k += tile.k) {
       const int64_t depth = std::min(tile.k, size.k - k);
       pack<int(NR)>(b + k * sb.row, n, depth, sb.column, sb.row, pb);
-      pack<MR>(a + k * sa.column, m, depth, sa.row, sa.column, pa);
-      for (int64_t j = 0; j < n; j += NR)
-        for (int64_t i = 0; i < m; i += MR) micro<V, MR, NV>(depth, pa + i * depth, pb + j * depth, c + i * tile.n + j, tile.n, k == 0);
+      for (int64_t r = 0; r < m; r += ROWS) {
+        const int64_t rows = std::min(ROWS, m - r);
+        pack<MR>(a + k * sa.column + r * sa.row, rows, depth, sa.row, sa.column, pa);
+        for (int64_t j = 0; j < n; j += NR)
+          for (int64_t i = 0; i < rows; i += MR)
+            micro<V, MR, NV>(depth, pa + i * depth, pb + j * depth, c + (r + i) * tile.n + j, tile.n, k == 0);
+      }
     }
   }
 };
@@ -88,7 +92,7 @@ void gemm(int threads, bool dynamic, int64_t batches, Tile size, Tile tile, Oper
   const int64_t columns = (size.n + p.tile.n - 1) / p.tile.n, rows = (size.m + p.tile.m - 1) / p.tile.m;
   auto run = [&](int64_t begin, int64_t end) {
     const int64_t depth = std::min(size.k, p.tile.k);
-    float* memory = static_cast<float*>(scratch<100>(sizeof(float) * (depth * (p.tile.m + p.tile.n) + p.tile.m * p.tile.n)));
+    float* memory = static_cast<float*>(scratch<100>(sizeof(float) * (depth * (p.ROWS + p.tile.n) + p.tile.m * p.tile.n)));
     float *pb = memory, *c = pb + depth * p.tile.n, *pa = c + p.tile.m * p.tile.n;
     for (int64_t t = begin; t < end; ++t) {
       const int64_t batch = t / (columns * rows), m = t / columns % rows * p.tile.m, n = t % columns * p.tile.n;
