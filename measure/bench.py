@@ -191,7 +191,7 @@ def _per_call(raw: dict[str, Any], session: Session, inputs: str) -> dict[str, A
     calls = max(1, int(raw["calls"]))
     case = next(c for c in session.cases() if str(c.inputs) == inputs)
     size = case.inputs.stat().st_size + case.reply["eager_bytes"] + int(session.meta["weight_bytes"])
-    return {"calls": calls, "threads": raw["threads"], "bytes": size, **{name: raw[name] / calls for name in COUNTED[2:]}}
+    return {"calls": calls, "threads": min(raw["threads"], session.threads), "bytes": size, **{name: raw[name] / calls for name in COUNTED[2:]}}
 
 
 def _headline(evidence: dict[str, Any]) -> None:

@@ -17,9 +17,13 @@ TIERS = ("bubblewrap", "namespaces", "rlimits")
 ROOT = Path(__file__).resolve().parent.parent
 KEPT = {
     "PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "LIBRARY_PATH", "CPATH", "CXX", "CC", "CUDA_HOME", "CUDA_VISIBLE_DEVICES",
-    "OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "OMP_WAIT_POLICY", "KMP_AFFINITY", "MKL_NUM_THREADS",
+    "OMP_NUM_THREADS", "OMP_PROC_BIND", "OMP_PLACES", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_AFFINITY",
+    "MKL_NUM_THREADS",
     "TRITON_DEFAULT_FP_FUSION",
 }  # fmt: skip
+# Idle OpenMP threads give up their core after some 50 us; libgomp's own default lets them spin for up to 20 ms, which is
+# right into the samples of the other side.
+SPIN = {"GOMP_SPINCOUNT": "1000"}
 PRIVATE = ("/tmp", "/run")
 DEVICES = ("nvidia*", "kfd", "dri")
 WALLS = "PRAGMA_WALLS"
@@ -90,7 +94,7 @@ def _needed(hidden: list[str]) -> list[Path]:
 def environment(extra: dict[str, str]) -> dict[str, str]:
     """A scrubbed environment: a short list of kept names, PRAGMA_KERNEL_*, and what the caller adds."""
     kept = {k: v for k, v in os.environ.items() if k in KEPT or k.startswith("PRAGMA_KERNEL_")}
-    return {**kept, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", **extra}
+    return {**SPIN, **kept, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONNOUSERSITE": "1", **extra}
 
 
 def home() -> Path | None:

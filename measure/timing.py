@@ -1,6 +1,6 @@
 """Paired, interleaved timing: samples of both sides alternate in random order, the median of their ratios carries the result.
 
-A sample is one discarded warm call and then k calls that last a millisecond or more. The process times itself; the judge's
+A sample is one discarded warm call and then k calls that last three milliseconds or more. The process times itself; the judge's
 own clock between the two messages around the sample is the lower bound of what counts. Speed-up = baseline time / candidate time.
 """
 
@@ -17,7 +17,7 @@ from measure.host import Child
 from measure.verdict import Rejected
 
 MIN_PAIRS, MAX_PAIRS, LONG_PAIRS, CLEAN_PAIRS = 15, 60, 5, 8
-LONG_NS, CHEAP_NS = 200_000_000, 100_000
+LONG_NS, SAMPLE_NS = 200_000_000, 3_000_000
 WIDTH = 0.02
 RESAMPLES = 1000
 SETTLE_S = 0.001
@@ -141,13 +141,13 @@ def compare(candidate: Side, baseline: Side, budget_s: float) -> dict[str, Any]:
 
 
 def calibrated(side: Side) -> int:
-    """Calls per sample so that a sample lasts at least a millisecond, two where a call is cheap; undisturbed calls decide."""
+    """Calls per sample so that a sample lasts at least three milliseconds; undisturbed calls decide."""
     calls, floor, start = 1, float("inf"), time.monotonic()
     for _ in range(12):
         floor = min(floor, side.sample(calls).per_call)
         if time.monotonic() - start > CALIBRATION_S:
             break
-        wanted = int((2e6 if floor < CHEAP_NS else 1e6) / floor) + 1
+        wanted = int(SAMPLE_NS / floor) + 1
         if floor > 20e6 or (wanted <= calls and calls > 1):
             break
         calls = max(calls, min(wanted, calls * 16))

@@ -1,5 +1,6 @@
 """Admit: is this a task that can be measured at all? And what do earlier runs know about it?"""
 
+import threading
 from datetime import UTC, datetime
 
 from langgraph.runtime import Runtime
@@ -13,6 +14,7 @@ from nodes.context import Context, settings
 from nodes.llm import ModelError, chat
 from nodes.progress import Clock
 from nodes.state import State
+from sketch.capture import warm
 
 ENVIRONMENT = ("environment", "no-compiler", "sandbox")
 
@@ -78,6 +80,7 @@ def _admitted(state: State, context: Context) -> Verdict:
         task: Task = load(state["task"])
     except TaskError as error:
         return failed(error.kind, error.message)
+    threading.Thread(target=warm, name="pragma-warm").start()  # while the bench waits for its processes
     bench = benches.bench(state, context)
     verdict = bench.admit() if isinstance(bench, benches.Bench) else bench
     if not verdict["ok"]:

@@ -34,6 +34,11 @@ def capture(model: torch.nn.Module, inputs: Sequence[Any], name: str) -> Sketch:
     return finish(name, builder, nests(unify(prune(builder), builder.size), builder.size))
 
 
+def warm() -> None:
+    """Makes torch.export load what it imports lazily (more than a second of it), so that a thread can do so while others wait."""
+    _export(torch.nn.Identity(), [torch.zeros(1)])
+
+
 def _export(model: torch.nn.Module, inputs: Sequence[Any]) -> torch.export.ExportedProgram:
     if not all(isinstance(x, torch.Tensor) for x in inputs):
         raise Unsupported("get_inputs", "every input must be a tensor; fix other arguments in the constructor")

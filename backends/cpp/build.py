@@ -91,7 +91,7 @@ def build(source: str, flags: str = "", limit_s: float = LIMIT_S) -> Build:
 
 
 def bridge(limit_s: float = LIMIT_S) -> Build:
-    """The extension module that calls kernels, built ahead (about five seconds, once)."""
+    """The extension module that calls kernels, built ahead (under a second, once)."""
 
     def make(run: Callable) -> None:
         loader.bridge(run)

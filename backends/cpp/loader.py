@@ -17,9 +17,10 @@ from pathlib import Path
 
 FLAGS = "-O3 -march=native -std=c++20 -fno-math-errno -fno-trapping-math -ffp-contract=fast -shared -fPIC -Wl,-z,defs"
 BRIDGE = r"""
+#define PYBIND11_SIMPLE_GIL_MANAGEMENT
+#include <pybind11/gil.h>  // all of pybind11 would take three seconds more
 #include <dlfcn.h>
-#include <pybind11/pybind11.h>
-PyObject* call(PyObject* self, PyObject* const* tensors, Py_ssize_t count) {
+static PyObject* call(PyObject* self, PyObject* const* tensors, Py_ssize_t count) {
   static PyObject* const name = PyUnicode_InternFromString("data_ptr");
   auto run = reinterpret_cast<void (*)(void**)>(PyLong_AsVoidPtr(self));
   void* data[64];
@@ -33,14 +34,19 @@ PyObject* call(PyObject* self, PyObject* const* tensors, Py_ssize_t count) {
   { pybind11::gil_scoped_release unlocked; run(data); }
   Py_RETURN_NONE;
 }
-PYBIND11_MODULE(pragma_bridge, module) {
-  static PyMethodDef kernel{"kernel", reinterpret_cast<PyCFunction>(call), METH_FASTCALL, nullptr};
-  module.def("kernel", [](const std::string& path, const std::string& symbol) {
-    void *object = dlopen(path.c_str(), RTLD_NOW), *run = object ? dlsym(object, symbol.c_str()) : nullptr;
-    if (!run) throw std::runtime_error(dlerror());
-    return pybind11::reinterpret_steal<pybind11::object>(PyCFunction_New(&kernel, PyLong_FromVoidPtr(run)));
-  });
+static PyMethodDef bound{"kernel", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(call)), METH_FASTCALL, nullptr};
+static PyObject* kernel(PyObject*, PyObject* args) {
+  const char *path, *symbol;
+  if (!PyArg_ParseTuple(args, "ss", &path, &symbol)) return nullptr;
+  void *object = dlopen(path, RTLD_NOW), *run = object ? dlsym(object, symbol) : nullptr;
+  if (!run) return PyErr_Format(PyExc_RuntimeError, "%s", dlerror());
+  PyObject *address = PyLong_FromVoidPtr(run), *made = PyCFunction_New(&bound, address);
+  Py_DECREF(address);
+  return made;
 }
+static PyMethodDef functions[] = {{"kernel", kernel, METH_VARARGS, nullptr}, {}};
+static PyModuleDef module{PyModuleDef_HEAD_INIT, "pragma_bridge", nullptr, -1, functions};
+PyMODINIT_FUNC PyInit_pragma_bridge() { return PyModule_Create(&module); }
 """
 
 
