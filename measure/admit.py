@@ -10,8 +10,10 @@ from measure.session import Case, Session
 from measure.verdict import Rejected, Verdict, passed
 
 RERUN = 16  # times the policy's floor: room for another order of summation
-MEND = ("is dropout active or does forward draw random numbers? call self.eval() in __init__, set p=0, "
-        "or draw the numbers in get_inputs()")
+MEND = (
+    "is dropout active or does forward draw random numbers? call self.eval() in __init__, set p=0, "
+    "or draw the numbers in get_inputs()"
+)
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,24 @@ def admit(session: Session) -> Verdict:
     cases = session.cases()
     weak = weaknesses(session, cases)
     note = f"; these null candidates pass: {', '.join(weak)}" if weak else ""
-    return passed(f"the reference is stable{note}", {
-        "weak": weak, "outputs": [_described(e) for e in case.expected], "inputs": [_entry(e) for e in _input_entries(case)],
-        "weight_bytes": meta["weight_bytes"], "state": meta["state"], "training": meta["training"], "golden": case.reply["golden"],
-        "reference_errors": [e.error for e in case.expected], "skipped": dict(session.skipped), "sandbox_tier": session.tier,
-        "eager_ms": 1e3 * case.reply["seconds"], "precision": session.policy.name, "seeds": {c.slot: c.seed for c in cases}})
+    return passed(
+        f"the reference is stable{note}",
+        {
+            "weak": weak,
+            "outputs": [_described(e) for e in case.expected],
+            "inputs": [_entry(e) for e in _input_entries(case)],
+            "weight_bytes": meta["weight_bytes"],
+            "state": meta["state"],
+            "training": meta["training"],
+            "golden": case.reply["golden"],
+            "reference_errors": [e.error for e in case.expected],
+            "skipped": dict(session.skipped),
+            "sandbox_tier": session.tier,
+            "eager_ms": 1e3 * case.reply["seconds"],
+            "precision": session.policy.name,
+            "seeds": {c.slot: c.seed for c in cases},
+        },
+    )
 
 
 def _check_rerun(session: Session, case: Case, again: values.Stored) -> None:

@@ -7,7 +7,7 @@ TASKS = Path("/proc/self/task")
 
 
 def spread(cores: list[int]) -> None:
-    """The main thread on the first core (it stays free to move, so that threads which it starts are too), the busiest others on the next."""
+    """The main thread on the first core, free to move so that threads which it starts are too; the busiest others on the next."""
     if len(cores) < 2 or not TASKS.exists():
         return
     main = os.getpid()

@@ -30,8 +30,15 @@ COMPILE_S = 60.0
 class Bench:
     """A context manager; its methods may be called from several threads and take turns."""
 
-    def __init__(self, task: Task, precision: str = "strict", *, scratch: Path | None = None, sandbox: str | None = None,
-                 limits: Limits | None = None) -> None:
+    def __init__(
+        self,
+        task: Task,
+        precision: str = "strict",
+        *,
+        scratch: Path | None = None,
+        sandbox: str | None = None,
+        limits: Limits | None = None,
+    ) -> None:
         self.task, self.policy, self.limits = task, policy.named(precision), limits or Limits()
         self.sandbox_tier = _tier(sandbox)
         self._scratch = scratch
@@ -191,7 +198,8 @@ def _per_call(raw: dict[str, Any], session: Session, inputs: str) -> dict[str, A
     calls = max(1, int(raw["calls"]))
     case = next(c for c in session.cases() if str(c.inputs) == inputs)
     size = case.inputs.stat().st_size + case.reply["eager_bytes"] + int(session.meta["weight_bytes"])
-    return {"calls": calls, "threads": min(raw["threads"], session.threads), "bytes": size, **{name: raw[name] / calls for name in COUNTED[2:]}}
+    threads = min(raw["threads"], session.threads)  # idle ones of the runtime's own do not count
+    return {"calls": calls, "threads": threads, "bytes": size, **{name: raw[name] / calls for name in COUNTED[2:]}}
 
 
 def _headline(evidence: dict[str, Any]) -> None:

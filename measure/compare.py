@@ -170,7 +170,7 @@ def _plain(tree: Any) -> Any:
 def _said(tree: Any) -> str:
     if not isinstance(tree, dict) or len(tree) != 1:
         return "malformed"
-    (kind, body), = tree.items()
+    ((kind, body),) = tree.items()
     if kind in ("list", "tuple", "dict") and isinstance(body, list):
         return f"a {kind} of {len(body)}"
     return "a tensor" if kind == "tensor" else f"the value {str(body)[:40]}"

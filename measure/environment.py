@@ -17,8 +17,14 @@ from measure.limits import cores
 def fingerprint() -> dict[str, Any]:
     """Facts of this machine and `digest`, the first 16 hex digits of their sha256."""
     facts: dict[str, Any] = {
-        "cpu": cpu_model(), "cores": cores(), "torch": torch.__version__, "compiler": compiler(), "device": device(),
-        "python": platform.python_version(), "os": f"{platform.system()} {platform.release()} {platform.machine()}"}
+        "cpu": cpu_model(),
+        "cores": cores(),
+        "torch": torch.__version__,
+        "compiler": compiler(),
+        "device": device(),
+        "python": platform.python_version(),
+        "os": f"{platform.system()} {platform.release()} {platform.machine()}",
+    }
     text = json.dumps(facts, sort_keys=True)
     return {**facts, "digest": hashlib.sha256(text.encode()).hexdigest()[:16]}
 

@@ -46,8 +46,17 @@ class Host:
         argv = self.box.command([sys.executable, "-c", boot])
         env = environment({"HOME": str(self.scratch), "TMPDIR": str(self.scratch), **self.box.walls()})
         self.error = (self.scratch / f"server-{self.role}.log").open("wb")
-        launch = SPAWNER.submit(subprocess.Popen, argv, env=env, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL,
-                                stdout=self.error, stderr=self.error, cwd="/", start_new_session=True)
+        launch = SPAWNER.submit(
+            subprocess.Popen,
+            argv,
+            env=env,
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            stdout=self.error,
+            stderr=self.error,
+            cwd="/",
+            start_new_session=True,
+        )
         self.process = launch.result()
         theirs.close()
         self.ready = False

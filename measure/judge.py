@@ -84,8 +84,11 @@ def _construct(trial: Trial, meta: Message) -> None:
     request = {"op": "construct", "init": str(session.scratch.given / "init"), "seed": 0}
     state = trial.field(trial.ask(request, session.limits.load_s, "init"), "state", dict)
     want = meta["state"]
-    faults = [*(f"missing {k}" for k in want if k not in state), *(f"unexpected {k}" for k in state if k not in want),
-              *(f"{k} is {state[k]}, the reference's is {want[k]}" for k in want if k in state and state[k] != want[k])]
+    faults = [
+        *(f"missing {k}" for k in want if k not in state),
+        *(f"unexpected {k}" for k in state if k not in want),
+        *(f"{k} is {state[k]}, the reference's is {want[k]}" for k in want if k in state and state[k] != want[k]),
+    ]
     if faults:
         raise Rejected("state", f"the state dict differs from the reference's: {'; '.join(faults[:12])}", trial.evidence)
     load_state(trial, "base")
@@ -120,7 +123,7 @@ def _groups(cases: list[Case]) -> list[list[Case]]:
     """All at once while their outputs fit, else in pairs (a pair is the least that shows a reused buffer)."""
     if sum(c.reply["eager_bytes"] for c in cases) <= HELD:
         return [cases]
-    return [cases[i:i + 2] for i in range(0, len(cases), 2)]
+    return [cases[i : i + 2] for i in range(0, len(cases), 2)]
 
 
 def _check(trial: Trial, group: list[Case], cases: list[Case]) -> None:
@@ -185,12 +188,17 @@ def _check_tensor(trial: Trial, case: Case, index: int, got: compare.Slot, want:
     found = compare.deviation(got, want)
     bound = limit(trial.session, case, index, cases)
     trial.evidence["errors"].append(
-        {"case": case.slot, "output": index, "error": found.error, "limit": bound, "reference_error": want.error})
+        {"case": case.slot, "output": index, "error": found.error, "limit": bound, "reference_error": want.error}
+    )
     if found.kind:
         raise Rejected(found.kind, f"{name}: element {found.where} is {found.got}, the reference has {found.want}", trial.evidence)
     if want.exact and found.error and not compare.ties(got, want, case.inputs):
-        raise Rejected("wrong", f"{name}: {100 * found.error:.3g} % of the elements differ, first at {found.where}: "
-                       f"got {found.got:.0f}, want {found.want:.0f}", trial.evidence)
+        raise Rejected(
+            "wrong",
+            f"{name}: {100 * found.error:.3g} % of the elements differ, first at {found.where}: "
+            f"got {found.got:.0f}, want {found.want:.0f}",
+            trial.evidence,
+        )
     if not want.exact and not found.error <= bound:
         text = f"{name}: error {found.error:.3g} exceeds {bound:.3g} under the {trial.session.policy.name} policy (eager errs by "
         where = f"{want.error:.3g}); worst at flat index {found.where}: got {found.got:.9g}, want {found.want:.9g}"
@@ -210,7 +218,7 @@ def timing_inputs(session: Session) -> list[str]:
     """The plain cases' inputs, as many as fit a gigabyte, for the timed calls to rotate over."""
     plain = [c for c in session.cases() if c.kind == "plain" and c.weights == "base"]
     size = max(1, plain[0].inputs.stat().st_size)
-    return [str(c.inputs) for c in plain[:max(1, HELD // size)]]
+    return [str(c.inputs) for c in plain[: max(1, HELD // size)]]
 
 
 def elapsed(start: float) -> float:

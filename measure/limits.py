@@ -32,8 +32,12 @@ def cores() -> int:
 
 def rlimits(limits: Limits, need: int, gpu: bool) -> dict[str, int]:
     """Names and values of the rlimits for a candidate with `need` bytes of data (a GPU driver reserves address space at will)."""
-    values = {"RLIMIT_FSIZE": max(limits.file, 2 * need), "RLIMIT_CORE": 0, "RLIMIT_NPROC": _tasks() + limits.processes,
-              "RLIMIT_CPU": int((limits.load_s + limits.run_s) * cores()) + 60}
+    values = {
+        "RLIMIT_FSIZE": max(limits.file, 2 * need),
+        "RLIMIT_CORE": 0,
+        "RLIMIT_NPROC": _tasks() + limits.processes,
+        "RLIMIT_CPU": int((limits.load_s + limits.run_s) * cores()) + 60,
+    }
     if not gpu:
         values["RLIMIT_AS"] = limits.memory + 4 * need
     return values

@@ -50,9 +50,13 @@ class ReferenceWorker(Worker):
         for name, state in self.states.items():
             values.write(given / f"state.{name}", state)
         weights = sum(t.numel() * t.dtype.itemsize for t in base.values())
-        return {"state": {k: list(v.shape) for k, v in base.items()}, "weight_bytes": weights,
-                "buffers": [k for k, _ in self._module().named_buffers() if k in base],
-                "parameters": any(True for _ in self._module().parameters()), "training": self._module().training}
+        return {
+            "state": {k: list(v.shape) for k, v in base.items()},
+            "weight_bytes": weights,
+            "buffers": [k for k, _ in self._module().named_buffers() if k in base],
+            "parameters": any(True for _ in self._module().parameters()),
+            "training": self._module().training,
+        }
 
     def do_case(self, request: Reply, fds: list[int]) -> Reply:
         """One case: inputs under the seed, the eager output (and its rerun where asked), the golden."""

@@ -119,8 +119,11 @@ class Session:
         except Rejected as error:
             self.reference = None
             verdict = error.verdict
-            raise Rejected(f"reference-{verdict['kind']}", f"{self.task.path}: the reference ({request['op']}): "
-                           f"{verdict['message'].replace('candidate', 'reference')}", verdict["evidence"]) from error
+            raise Rejected(
+                f"reference-{verdict['kind']}",
+                f"{self.task.path}: the reference ({request['op']}): {verdict['message'].replace('candidate', 'reference')}",
+                verdict["evidence"],
+            ) from error
         if not reply["ok"]:
             raise Rejected(reply.get("kind", "reference-raises"), reply["message"], {"trace": reply.get("trace", [])})
         return reply
@@ -133,10 +136,16 @@ class Session:
         job = self.scratch.cand / f"job-{self.serial}-{secrets.token_hex(4)}"
         for name in ("tmp", "cache", "home"):
             (job / name).mkdir(parents=True)
-        env = {"HOME": f"{job}/home", "TMPDIR": f"{job}/tmp", "PRAGMA_KERNEL_CACHE": f"{job}/cache",
-               "PRAGMA_KERNEL_CACHE_RO": str(self.cache), "TORCH_EXTENSIONS_DIR": f"{job}/cache/torch",
-               "TRITON_CACHE_DIR": f"{job}/cache/triton", "TORCHINDUCTOR_CACHE_DIR": f"{job}/cache/inductor",
-               "OMP_NUM_THREADS": str(self.threads)}
+        env = {
+            "HOME": f"{job}/home",
+            "TMPDIR": f"{job}/tmp",
+            "PRAGMA_KERNEL_CACHE": f"{job}/cache",
+            "PRAGMA_KERNEL_CACHE_RO": str(self.cache),
+            "TORCH_EXTENSIONS_DIR": f"{job}/cache/torch",
+            "TRITON_CACHE_DIR": f"{job}/cache/triton",
+            "TORCHINDUCTOR_CACHE_DIR": f"{job}/cache/inductor",
+            "OMP_NUM_THREADS": str(self.threads),
+        }
         gpu = torch.cuda.is_available()
         if not gpu:
             env["TRITON_INTERPRET"] = "1"
@@ -204,12 +213,31 @@ class Session:
         inputs = self.scratch.given / f"{tag}.inputs"
         golden, eager, after = (self.scratch.ref / f"{tag}.{name}" for name in ("golden", "eager", "after"))
         state = after if self.meta["buffers"] and slot == "plain-0" else None
-        request = {"op": "case", "seed": seed, "kind": kind, "weights": weights, "inputs": str(inputs), "golden": str(golden),
-                   "eager": str(eager), "again": str(again) if again else "", "state": str(state) if state else ""}
+        request = {
+            "op": "case",
+            "seed": seed,
+            "kind": kind,
+            "weights": weights,
+            "inputs": str(inputs),
+            "golden": str(golden),
+            "eager": str(eager),
+            "again": str(again) if again else "",
+            "state": str(state) if state else "",
+        }
         reply = self.ask_reference(request, self.limits.load_s)
         stored = values.opened(golden), values.opened(eager)
-        return Case(slot, seed, kind, weights, inputs, *stored, compare.expected(*stored), reply,
-                    [inputs, golden, eager, *([state] if state else [])], state)
+        return Case(
+            slot,
+            seed,
+            kind,
+            weights,
+            inputs,
+            *stored,
+            compare.expected(*stored),
+            reply,
+            [inputs, golden, eager, *([state] if state else [])],
+            state,
+        )
 
     def close(self) -> None:
         """Ends both sandboxes and removes the folder."""

@@ -13,9 +13,23 @@ from typing import Any
 
 import torch
 
-DTYPES = {str(d).removeprefix("torch."): d for d in (
-    torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.int16, torch.int32, torch.int64,
-    torch.uint8, torch.bool, torch.complex64, torch.complex128)}
+DTYPES = {
+    str(d).removeprefix("torch."): d
+    for d in (
+        torch.float32,
+        torch.float64,
+        torch.float16,
+        torch.bfloat16,
+        torch.int8,
+        torch.int16,
+        torch.int32,
+        torch.int64,
+        torch.uint8,
+        torch.bool,
+        torch.complex64,
+        torch.complex128,
+    )
+}
 HEADER_LIMIT = 16 << 20
 PIECE = 64 << 20
 
@@ -151,8 +165,15 @@ def _laid_out(tensors: list[torch.Tensor]) -> tuple[list[dict[str, Any]], int]:
         name = str(tensor.dtype).removeprefix("torch.")
         if name not in DTYPES or tensor.layout != torch.strided:
             raise Unencodable(f"a tensor of {tensor.dtype}, {tensor.layout}")
-        entries.append({"dtype": name, "shape": list(tensor.shape), "stride": list(tensor.stride()),
-                        "offset": offset, "kind": f"{type(tensor).__module__}.{type(tensor).__name__}"})
+        entries.append(
+            {
+                "dtype": name,
+                "shape": list(tensor.shape),
+                "stride": list(tensor.stride()),
+                "offset": offset,
+                "kind": f"{type(tensor).__module__}.{type(tensor).__name__}",
+            }
+        )
         offset += tensor.numel() * tensor.dtype.itemsize
     return entries, offset
 
@@ -171,7 +192,7 @@ def _flattened(value: Any, tensors: list[torch.Tensor]) -> Any:
 
 
 def _rebuilt(tree: Any, tensors: list[torch.Tensor]) -> Any:
-    (kind, body), = tree.items()
+    ((kind, body),) = tree.items()
     if kind == "tensor":
         return tensors[body]
     if kind == "dict":
@@ -197,8 +218,13 @@ def _header(fd: int) -> tuple[Any, list[Entry]]:
 
 
 def _entry(item: dict[str, Any], start: int, size: int) -> Entry:
-    entry = Entry(DTYPES[item["dtype"]], tuple(int(n) for n in item["shape"]), tuple(int(n) for n in item["stride"]),
-                  start + int(item["offset"]), str(item["kind"])[:80])
+    entry = Entry(
+        DTYPES[item["dtype"]],
+        tuple(int(n) for n in item["shape"]),
+        tuple(int(n) for n in item["stride"]),
+        start + int(item["offset"]),
+        str(item["kind"])[:80],
+    )
     stop = entry.offset + entry.numel * entry.dtype.itemsize
     if any(n < 0 for n in entry.shape) or entry.offset < start or stop > size:
         raise Corrupt("a tensor lies outside its file")
@@ -210,7 +236,7 @@ def _fill(fd: int, out: torch.Tensor, offset: int) -> None:
         return
     view, done = memoryview(out.view(-1).view(torch.uint8).numpy()), 0  # type: ignore[arg-type]
     while done < len(view):
-        got = os.preadv(fd, [view[done:done + PIECE]], offset + done)
+        got = os.preadv(fd, [view[done : done + PIECE]], offset + done)
         if got <= 0:
             raise Corrupt("the file is shorter than its header says")
         done += got

@@ -81,8 +81,11 @@ class Worker:
         sys.modules[NAME] = module
         exec(code, module.__dict__)
         self.module = module
-        return {"seconds": time.perf_counter() - start, "has_model": isinstance(getattr(module, "ModelNew", None), type),
-                "interpreted": "triton" in sys.modules and os.environ.get("TRITON_INTERPRET") == "1"}
+        return {
+            "seconds": time.perf_counter() - start,
+            "has_model": isinstance(getattr(module, "ModelNew", None), type),
+            "interpreted": "triton" in sys.modules and os.environ.get("TRITON_INTERPRET") == "1",
+        }
 
     def do_construct(self, request: Reply, fds: list[int]) -> Reply:
         """ModelNew(*init_inputs); the init inputs come from the trusted side, so a pickle of them is fine in this direction."""
@@ -214,9 +217,13 @@ def overlap(left: list[list[int]], right: list[list[int]]) -> bool:
 def used(before: resource.struct_rusage) -> dict[str, float]:
     """What this process consumed since `before`."""
     now = resource.getrusage(resource.RUSAGE_SELF)
-    return {"cpu_s": now.ru_utime + now.ru_stime - before.ru_utime - before.ru_stime,
-            "minor_faults": now.ru_minflt - before.ru_minflt, "major_faults": now.ru_majflt - before.ru_majflt,
-            "voluntary_switches": now.ru_nvcsw - before.ru_nvcsw, "involuntary_switches": now.ru_nivcsw - before.ru_nivcsw}
+    return {
+        "cpu_s": now.ru_utime + now.ru_stime - before.ru_utime - before.ru_stime,
+        "minor_faults": now.ru_minflt - before.ru_minflt,
+        "major_faults": now.ru_majflt - before.ru_majflt,
+        "voluntary_switches": now.ru_nvcsw - before.ru_nvcsw,
+        "involuntary_switches": now.ru_nivcsw - before.ru_nivcsw,
+    }
 
 
 def threads() -> int:

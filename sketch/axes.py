@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from sketch.expr import substitute
 from sketch.ir import Affine, Axis, Expr, Op, reads
-from sketch.values import substitute
 
 
 def unify(ops: Sequence[Op], size: Mapping[str, int]) -> list[Op]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import threading
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -12,14 +13,16 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from sketch import operators, views
 from sketch.axes import unify
+from sketch.expr import cast, compute_dtype
 from sketch.ir import Affine, Const, DType, Expr, Op, Sketch, walk
 from sketch.names import finish
 from sketch.nest import nests
 from sketch.pointwise import DTYPE_OF, PARAMETRIC
 from sketch.prune import prune
 from sketch.registry import HANDLERS
-from sketch.values import Builder, Unsupported, Value, cast, compute_dtype
+from sketch.values import Builder, Unsupported, Value
 
+EXPORTING = threading.Lock()  # torch.export keeps state of its own in globals
 REGISTERED = (operators, views)  # importing them fills HANDLERS
 COSTLY = {"exp", "expm1", "log", "log1p", "tanh", "sigmoid", "erf", "pow", "sin", "cos", "sqrt", "rsqrt", "div", "exp2", "log2"}
 
@@ -43,7 +46,7 @@ def _export(model: torch.nn.Module, inputs: Sequence[Any]) -> torch.export.Expor
     if not all(isinstance(x, torch.Tensor) for x in inputs):
         raise Unsupported("get_inputs", "every input must be a tensor; fix other arguments in the constructor")
     try:
-        with torch.no_grad(), warnings.catch_warnings():
+        with EXPORTING, torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return torch.export.export(model, tuple(inputs), strict=False).run_decompositions()
     except Exception as error:  # torch.export raises dozens of types; each means the same to the user

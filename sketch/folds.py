@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import inf, prod
 
+from sketch.expr import cast, rewrite, substitute
 from sketch.ir import Affine, Call, Const, DType, Expr, Gather, Index, Load, Op
 from sketch.pointwise import call, const
-from sketch.values import Builder, Unsupported, Value, cast, rewrite, substitute
+from sketch.values import Builder, Unsupported, Value
 
 
 def dims_of(value: Value, dims: int | Sequence[int] | None) -> list[int]:

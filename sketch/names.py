@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from sketch.expr import rewrite, substitute
 from sketch.ir import DTYPES, FUNCTIONS, KINDS, Affine, Axis, Expr, Gather, Load, Nest, Op, Sketch, Tensor, reads
-from sketch.values import Builder, rewrite, substitute
+from sketch.values import Builder
 
 LETTERS = {1: ["N"], 2: ["B", "C"], 3: ["B", "T", "C"], 4: ["B", "C", "H", "W"], 5: ["B", "C", "D", "H", "W"]}
 _WORDS = """

@@ -9,9 +9,10 @@ from typing import Any
 import torch
 
 from sketch import folds, windows
+from sketch.expr import cast, compute_dtype
 from sketch.pointwise import DTYPE_OF, call
 from sketch.registry import handles
-from sketch.values import Builder, Unsupported, Value, cast, compute_dtype
+from sketch.values import Builder, Unsupported, Value
 
 
 @handles("sum", "prod", "amax", "amin", "any", "all")

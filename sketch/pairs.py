@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from sketch.expr import intern
 from sketch.ir import Call, Const, Expr, Load, Op, Sketch
 from sketch.prune import inline, recomputable
-from sketch.values import intern
 
 
 @dataclass(frozen=True)

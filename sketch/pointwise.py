@@ -8,8 +8,8 @@ from functools import partial
 
 import torch
 
+from sketch.expr import cast
 from sketch.ir import Call, Const, DType, Expr
-from sketch.values import cast
 
 DTYPE_OF: dict[torch.dtype, DType] = {
     torch.float32: "f32", torch.float64: "f64", torch.bfloat16: "bf16", torch.float16: "f16", torch.int64: "i64",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from sketch.expr import cast, rewrite, substitute
 from sketch.ir import Affine, Expr, Gather, Load, Op, Sketch, reads
-from sketch.values import Builder, cast, rewrite, substitute
+from sketch.values import Builder
 
 
 def prune(b: Builder) -> list[Op]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import get_args
 
 from sketch import hints
+from sketch.expr import compute_dtype
 from sketch.ir import (
     COMBINERS,
     DTYPES,
@@ -35,7 +36,6 @@ from sketch.text_bounds import check_bounds
 from sketch.text_expr import RESERVED, Places
 from sketch.text_tokens import WORD
 from sketch.text_types import FLOATS, arity
-from sketch.values import compute_dtype
 
 INTEGERS: tuple[DType, ...] = ("i64", "i32", "i16", "i8", "u8")
 READ_ONLY: tuple[Role, ...] = ("input", "weight", "constant")

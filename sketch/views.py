@@ -9,10 +9,11 @@ from typing import Any
 import torch
 
 from sketch import folds
+from sketch.expr import cast, compute_dtype, substitute
 from sketch.ir import Affine, Const, Index
 from sketch.pointwise import DTYPE_OF
 from sketch.registry import handles
-from sketch.values import Builder, Unsupported, Value, cast, compute_dtype, substitute
+from sketch.values import Builder, Unsupported, Value
 
 
 @handles("clone", "alias", "contiguous", "detach", "lift_fresh_copy")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
+from sketch.expr import substitute
 from sketch.ir import Affine, Const, Expr, Index, Load, Op
 from sketch.pointwise import call, const
-from sketch.values import Builder, Unsupported, Value, substitute
+from sketch.values import Builder, Unsupported, Value
 
 
 def _listed(value: int | Sequence[int], rank: int) -> list[int]:

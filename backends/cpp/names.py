@@ -6,8 +6,8 @@ import re
 from dataclasses import replace
 
 from backends.cpp import simd
+from sketch.expr import rewrite, substitute
 from sketch.ir import Affine, Axis, Expr, Gather, Load, Op, Sketch
-from sketch.values import rewrite, substitute
 
 _OWN = """
 t T U V UNROLL S M I begin end point first last body block v0 u whole stop total tail part best at tail_at winner chunk chunk_begin

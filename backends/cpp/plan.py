@@ -8,11 +8,11 @@ from itertools import pairwise
 from math import prod
 
 from backends.cpp.expr import axes_of
+from sketch.expr import intern, rewrite
 from sketch.hints import get, number
 from sketch.ir import BYTES, Affine, Axis, Call, Const, Expr, Gather, Index, Load, Nest, Op, Sketch, reads, walk
 from sketch.nest import nests
 from sketch.prune import inline, recomputable
-from sketch.values import intern, rewrite
 
 SHORT = 16  # a row shorter than this leaves most of a vector empty: lanes then run over rows
 BUFFER_BYTES = 1 << 19  # a row buffer beyond this would not stay in a core's own cache

@@ -8,8 +8,8 @@ from math import prod
 
 from backends.cpp.expr import SCALAR, WIDE, Scope, Text, axes_of, offset, widened, write
 from backends.cpp.plan import Loops
+from sketch.expr import cast
 from sketch.ir import Affine, Call, Const, Expr, Op, Sketch, children
-from sketch.values import cast
 
 FLUSH = 64  # steps of an f32 partial sum before it goes to a double total, as in simd/fold.h
 NEUTRAL = {"sum": "0", "prod": "1", "any": "0", "all": "-1"}

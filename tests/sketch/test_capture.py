@@ -1,6 +1,7 @@
 """Capture is right when the sketch, evaluated by the slow evaluator in float64, gives what the module gives in float64."""
 
 import copy
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -84,6 +85,15 @@ def test_convolutions_and_pooling_are_in_the_sketch(transposed):
     state = {k: v.double() for k, v in module.state_dict().items()}
     (got,) = outputs(sketch, evaluate(sketch, doubled(inputs), state))
     torch.testing.assert_close(got, copy.deepcopy(module).double()(*doubled(inputs)))
+
+
+def test_captures_in_several_threads_do_not_meet():
+    """torch.export keeps its state in globals: unguarded, one in a few dozen of these fails with KeyError."""
+    module, inputs, _ = build("kl_div")
+    expected = print_sketch(capture(module, inputs, "kl_div"))
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: print_sketch(capture(module, inputs, "kl_div")), range(24)))
+    assert found == [expected] * 24
 
 
 class Sorted(nn.Module):
