@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sketch.ir import Affine, Const, Load
+from sketch.ir import Affine, Axis, Const, Load, Nest, Op, Sketch, Tensor
 from sketch.text import SketchError, parse, print_sketch, validate
 
 SOFTMAX = """\
