@@ -14,7 +14,7 @@ from app.numbers import interval, seconds
 from app.optimize import Wish, checked, heading
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
-TASKS = ("softmax.py", "rms_norm.py", "swiglu.py")
+TASKS = ("rms_norm.py", "cross_entropy.py", "gelu_tanh.py")
 
 
 def demo(attempts: int, minutes: float, answer: Answer) -> int:

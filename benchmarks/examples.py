@@ -1,6 +1,6 @@
 """`pragma optimize` on every example, one after the other: speed-ups with intervals, their geometric mean, and what it took.
 
-python -m benchmarks.examples [--attempts N] [--only NAME ...] writes benchmarks/results/examples_<backend>.json.
+python -m benchmarks.examples [--attempts N] [--only NAME ...] keeps each row in benchmarks/results/examples_cpp.json.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from typing import Any
 from measure.environment import fingerprint
 
 ROOT = Path(__file__).resolve().parents[1]
+TARGET = ROOT / "benchmarks" / "results" / "examples_cpp.json"
 Row = dict[str, Any]
 
 
@@ -27,7 +28,7 @@ def optimized(task: Path, attempts: int, home: str) -> Row:
     if done.returncode > 1:
         return {"task": task.stem, "verified": False, "message": done.stderr.strip().splitlines()[-1:]}
     said = json.loads(done.stdout)
-    kept = ("verified", "speedup", "attempts", "stop_reason", "sandbox_tier", "profile_tier")
+    fields = ("verified", "speedup", "attempts", "stop_reason", "sandbox_tier", "profile_tier")
     run = json.loads((Path(home) / "runs" / said["run_id"] / "run.json").read_text())
     best = run["best"] or {}
     extra = {
@@ -36,7 +37,7 @@ def optimized(task: Path, attempts: int, home: str) -> Row:
         "hints": best.get("hints"),
         "seconds": round(run["seconds"], 1),
     }
-    return {"task": task.stem, **{k: said[k] for k in kept}, **extra}
+    return {"task": task.stem, **{k: said[k] for k in fields}, **extra}
 
 
 def geometric_mean(rows: list[Row], baseline: str) -> float | None:
@@ -52,6 +53,17 @@ def line(row: Row) -> str:
     return f"{row['task']:26} {'yes' if row['verified'] else 'NO':4} {shown[0]:24} {shown[1]:24} {row.get('seconds', 0):6.1f} s"
 
 
+def kept(rows: list[Row], attempts: int) -> Row:
+    """The record on disk with these rows in place of their older selves."""
+    older = {r["task"]: r for r in json.loads(TARGET.read_text())["rows"]} if TARGET.exists() else {}
+    merged = sorted({**older, **{r["task"]: r for r in rows}}.values(), key=lambda r: r["task"])
+    means = {b: geometric_mean(merged, b) for b in ("eager", "compile")}
+    record = {"environment": fingerprint(), "attempts": attempts, "geometric_mean": means, "rows": merged}
+    TARGET.parent.mkdir(exist_ok=True)
+    TARGET.write_text(json.dumps(record, indent=1) + "\n")
+    return record
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--attempts", type=int, default=15)
@@ -62,15 +74,11 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as home:
         for task in tasks:
-            rows.append(optimized(task, wish.attempts, home))
+            rows.append({**optimized(task, wish.attempts, home), "date": datetime.now(UTC).isoformat(timespec="seconds")})
             print(line(rows[-1]), flush=True)
-    means = {b: geometric_mean(rows, b) for b in ("eager", "compile")}
-    print(f"geometric mean over eager {means['eager']:.2f}x, over torch.compile {means['compile'] or 0:.2f}x, n = {len(rows)}")
-    if not wish.only:
-        record = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "environment": fingerprint(), "attempts": wish.attempts}
-        target = ROOT / "benchmarks" / "results" / "examples_cpp.json"
-        target.parent.mkdir(exist_ok=True)
-        target.write_text(json.dumps({**record, "geometric_mean": means, "rows": rows}, indent=1) + "\n")
+    record = kept(rows, wish.attempts)
+    shown = {b: f"{m:.2f}x" if m else "–" for b, m in record["geometric_mean"].items()}
+    print(f"all {len(record['rows'])} examples: geometric mean over eager {shown['eager']}, over torch.compile {shown['compile']}")
 
 
 if __name__ == "__main__":

@@ -2,13 +2,15 @@
 
 from pathlib import Path
 
+import torch
 from langgraph.runtime import Runtime
 
 from knowledge import runs
 from knowledge.facts import facts
 from knowledge.methods import SEED
+from measure.policy import cast_value, named
 from measure.task import TaskError, instantiate, load
-from nodes.context import Context
+from nodes.context import Context, settings
 from nodes.progress import Clock
 from nodes.state import Plan, State
 from sketch.capture import capture
@@ -21,7 +23,7 @@ def designer(state: State, runtime: Runtime[Context]) -> State:
     """Captures the sketch and keeps its text by hash; an operator it cannot hold ends the run, named in one line."""
     clock = Clock("designer", state, runtime)
     try:
-        sketch = _captured(state["task"])
+        sketch = _captured(state["task"], settings(runtime).precision)
     except Unsupported as error:
         return {"stop_reason": "unsupported", "message": f"{error.operator}: {error.message}", "spend": clock.spent()}
     except TaskError as error:
@@ -32,11 +34,13 @@ def designer(state: State, runtime: Runtime[Context]) -> State:
     return {"sketch": sha, "facts": found, "plan": state.get("plan") or _first(state), "spend": clock.spent()}
 
 
-def _captured(path: str) -> Sketch:
-    """In the module's own mode: a batch norm that trains is another operator than one that does not."""
+def _captured(path: str, precision: str) -> Sketch:
+    """In the policy's dtype and the module's own mode: a batch norm that trains is another operator than one that does not."""
     task = load(path)
     instance = instantiate(task)
-    return capture(instance.model, instance.inputs, task.name)
+    dtype = named(precision).cast
+    model = instance.model if dtype is None else instance.model.to(getattr(torch, dtype))
+    return capture(model, [cast_value(x, dtype) if isinstance(x, torch.Tensor) else x for x in instance.inputs], task.name)
 
 
 def _first(state: State) -> Plan:

@@ -177,6 +177,6 @@ print(sorted(n for n in names if n.startswith(("libgomp", "libomp", "libiomp")))
 def test_the_loader_stands_alone():
     """Standard library only, short, and no word of this project: it is pasted into every candidate."""
     text = Path(loader.__file__).read_text()
-    assert len(text.splitlines()) <= 110
+    assert len(text.splitlines()) <= 120
     assert not [line for line in text.splitlines() if line.startswith(("from backends", "import backends", "from sketch"))]
     assert "-ffast-math" not in loader.FLAGS
