@@ -60,6 +60,7 @@ class Session:
         self.scratch = Scratch(parent)
         self.cache = Path(os.environ.get("PRAGMA_KERNEL_CACHE", Path.home() / ".cache" / "pragma-kernels")).resolve()
         self.cache.mkdir(parents=True, exist_ok=True)
+        self.inductor = self.cache / "inductor"  # torch.compile's own cache, by content: only references write there
         self.threads = min(limits.cores(), int(os.environ.get("OMP_NUM_THREADS") or limits.cores()))
         self.reference_host = Host("reference", self._reference_box(), self.scratch.ref, bounds)
         self._candidate_host: Host | None = None
@@ -84,7 +85,8 @@ class Session:
     def _reference_box(self) -> Box:
         folder = Path(self.task.path).parent
         hidden = any(folder.is_relative_to(h) for h in ("/tmp", "/run"))
-        return Box(self.tier, (self.scratch.given, self.scratch.ref), (folder,) if hidden else ())
+        self.inductor.mkdir(exist_ok=True)
+        return Box(self.tier, (self.scratch.given, self.scratch.ref, self.inductor), (folder,) if hidden else ())
 
     def _candidate_box(self) -> Box:
         house = home()
@@ -104,7 +106,7 @@ class Session:
         if self.reference is not None:
             self.reference.kill()
         ref = str(self.scratch.ref)
-        env = {"TMPDIR": ref, "TORCHINDUCTOR_CACHE_DIR": f"{ref}/inductor", "TORCHINDUCTOR_COMPILE_THREADS": "1"}
+        env = {"TMPDIR": ref, "TORCHINDUCTOR_CACHE_DIR": str(self.inductor), "TORCHINDUCTOR_COMPILE_THREADS": "1"}
         self.reference = self.reference_host.spawn(env, {"RLIMIT_CORE": 0})
         self.ask_reference(self._setup(), self.limits.start_s)
 
