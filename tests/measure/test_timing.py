@@ -61,9 +61,9 @@ def test_a_judge_that_wakes_late_raises_no_alarm(monkeypatch):
         assert 0.7 < speedup["median"] < 1.1
 
 
-def test_samples_last_a_millisecond_or_two():
-    assert timing.calibrated(Clockwork(500_000, 1)) in (2, 3, 4)
-    assert 180 <= timing.calibrated(Clockwork(10_000, 1)) <= 260
+def test_samples_last_three_milliseconds():
+    assert timing.calibrated(Clockwork(500_000, 1)) in (6, 7, 8)
+    assert 280 <= timing.calibrated(Clockwork(10_000, 1)) <= 380
     assert timing.calibrated(Clockwork(50_000_000, 1)) == 1
 
 
