@@ -15,18 +15,22 @@ from sketch.registry import handles
 from sketch.values import Builder, Unsupported, Value
 
 
+def _in_result_dtype(node: torch.fx.Node, x: Value) -> Value:
+    """The operand in the dtype of the node's result, in which torch folds it."""
+    dtype = DTYPE_OF[node.meta["val"].dtype]
+    return Value(x.dims, cast(x.expr, compute_dtype(dtype)), dtype)
+
+
 @handles("sum", "prod", "amax", "amin", "any", "all")
 def _fold(b: Builder, node: torch.fx.Node, x: Value, dim: Any = None, keepdim: bool = False, **_: Any) -> Value:
     name = str(node.target).removeprefix("aten.").split(".")[0]
-    dtype = DTYPE_OF[node.meta["val"].dtype]
-    x = Value(x.dims, cast(x.expr, compute_dtype(dtype)), dtype)
+    x = _in_result_dtype(node, x)
     return folds.fold(b, x, folds.dims_of(x, dim), {"amax": "max", "amin": "min"}.get(name, name), keepdim)
 
 
 @handles("mean")
 def _mean(b: Builder, node: torch.fx.Node, x: Value, dim: Any = None, keepdim: bool = False, **_: Any) -> Value:
-    dtype = DTYPE_OF[node.meta["val"].dtype]
-    x = Value(x.dims, cast(x.expr, compute_dtype(dtype)), dtype)
+    x = _in_result_dtype(node, x)
     return folds.mean(b, x, folds.dims_of(x, dim), keepdim)
 
 
@@ -155,8 +159,7 @@ def _batch_norm_fixed(
 
 @handles("cumsum", "cumprod")
 def _scan(b: Builder, node: torch.fx.Node, x: Value, dim: int, **_: Any) -> Value:
-    dtype = DTYPE_OF[node.meta["val"].dtype]
-    x = Value(x.dims, cast(x.expr, compute_dtype(dtype)), dtype)
+    x = _in_result_dtype(node, x)
     return folds.scan(b, x, dim % len(x.dims), "sum" if "cumsum" in str(node.target) else "prod") if x.dims else x
 
 
